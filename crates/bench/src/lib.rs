@@ -1,0 +1,4 @@
+//! Side-by-side measurements, baselines and tables.
+#![forbid(unsafe_code)]
+
+pub mod peer;

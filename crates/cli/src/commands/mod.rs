@@ -1,0 +1,3 @@
+//! One file a command: its arguments, and what it does with them.
+
+pub(crate) mod cache;

@@ -1,0 +1,6 @@
+//! Every inner loop of the house, and all of its `unsafe` code.
+//!
+//! Each kernel is a safe function that checks lengths, picks the widest instructions the machine has at run
+//! time, and stands beside a scalar twin that says what it computes. The twins are compared by property tests.
+
+pub mod gemm;

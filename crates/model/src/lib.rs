@@ -1,0 +1,2 @@
+//! Split functions, propagation, loss and training of the tree.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Retrieval you can read.
+#![forbid(unsafe_code)]

@@ -29,7 +29,7 @@ impl Ragged {
     /// # Panics
     /// If the lengths do not fit the width, or there is no token.
     pub fn push(&mut self, tokens: &[f32], pooled: &[f32]) {
-        assert!(!tokens.is_empty() && tokens.len() % self.width == 0, "tokens of another width");
+        assert!(!tokens.is_empty() && tokens.len().is_multiple_of(self.width), "tokens of another width");
         assert_eq!(pooled.len(), self.width, "a pooled embedding of another width");
         self.push_tokens(tokens.iter().copied());
         self.pooled.extend_from_slice(pooled);

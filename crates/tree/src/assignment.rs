@@ -82,7 +82,7 @@ impl Assignments {
     /// Rows in the layout of `nesting`. Each level of each row must be a probability distribution.
     pub fn new(depth: Depth, nesting: Nesting, mut rows: Vec<f32>) -> Result<Self, AssignmentsError> {
         let width = nesting.row_width(depth);
-        if rows.len() % width != 0 {
+        if !rows.len().is_multiple_of(width) {
             return Err(AssignmentsError::Shape { expected: width, received: rows.len() });
         }
         for (row, values) in rows.chunks_exact_mut(width).enumerate() {

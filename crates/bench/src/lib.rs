@@ -1,4 +1,6 @@
 //! Side-by-side measurements, baselines and tables.
 #![forbid(unsafe_code)]
 
+pub mod gemm;
+pub mod measurement;
 pub mod peer;

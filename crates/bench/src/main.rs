@@ -14,12 +14,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Bench {
-    /// One training step beside PyTorch.
-    TrainStep,
+    /// Matrix products beside `matrixmultiply`.
+    Gemm,
 }
 
 fn main() -> Result<()> {
     match Cli::parse().bench {
-        Bench::TrainStep => Ok(()),
+        Bench::Gemm => retreever_bench::gemm::run(),
     }
 }

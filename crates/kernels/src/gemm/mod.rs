@@ -1,34 +1,104 @@
 //! Single-precision matrix products: `C = A B` or `C += A B`.
 //!
+//! Two ways to the same product, chosen once by what the machine has: AMX tiles, where each number is a sum of
+//! two bfloat16 and three tile products keep 16 bits of mantissa, or the `sgemm` of `matrixmultiply`
+//! (AVX-512, AVX2, NEON, ...). `retreever-bench gemm` measures them side by side: the tiles are why the first
+//! is written here.
+//!
 //! A row of `C` depends only on that row of `A` and on `B`: the same row gives the same bits in a product of
 //! any height.
 
+#[cfg(target_arch = "x86_64")]
+mod amx;
+mod line;
+#[cfg(target_arch = "x86_64")]
+mod tiles;
 mod view;
 
+use line::Line;
+use rayon::prelude::*;
+use std::cell::RefCell;
+use std::sync::OnceLock;
 pub use view::{Mat, MatMut, Write};
+
+/// How many rows of `A` are worked on at a time.
+const ROW_BLOCK: usize = 192;
+
+/// A way to multiply matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Path {
+    /// Pairs of bfloat16 on AMX tiles.
+    #[cfg(target_arch = "x86_64")]
+    Amx,
+    /// Single precision through `matrixmultiply`.
+    #[default]
+    Portable,
+}
+
+impl Path {
+    /// The ways this machine has, the fastest first.
+    pub fn available() -> &'static [Self] {
+        static AVAILABLE: OnceLock<Vec<Path>> = OnceLock::new();
+        AVAILABLE.get_or_init(|| {
+            let mut paths = Vec::new();
+            #[cfg(target_arch = "x86_64")]
+            if amx::available() {
+                paths.push(Self::Amx);
+            }
+            paths.push(Self::Portable);
+            paths
+        })
+    }
+
+    /// The fastest way this machine has.
+    pub fn best() -> Self {
+        Self::available()[0]
+    }
+}
 
 /// A right-hand side `B` laid out once for many products, as weights are.
 #[derive(Clone, Debug, Default)]
 pub struct Packed {
+    path: Path,
     rows: usize,
     cols: usize,
-    data: Vec<f32>,
+    lines: Vec<Line>,
 }
 
 impl Packed {
-    /// Lays out `b`.
+    /// Lays out `b` for the fastest way this machine has.
     pub fn new(b: Mat<'_>) -> Self {
-        let mut packed = Self::default();
-        packed.pack(b);
+        Self::for_path(Path::best(), b)
+    }
+
+    /// Lays out `b` for one of the [available](Path::available) ways.
+    pub fn for_path(path: Path, b: Mat<'_>) -> Self {
+        assert!(Path::available().contains(&path), "this machine has no {path:?}");
+        let mut packed = Self { path, ..Self::default() };
+        packed.fill(b);
         packed
     }
 
     /// Lays out another `b` in the same memory.
     pub fn pack(&mut self, b: Mat<'_>) {
+        self.path = Path::best();
+        self.fill(b);
+    }
+
+    fn fill(&mut self, b: Mat<'_>) {
         (self.rows, self.cols) = (b.rows(), b.cols());
-        self.data.clear();
-        for row in 0..b.rows() {
-            self.data.extend((0..b.cols()).map(|col| b.get(row, col)));
+        match self.path {
+            #[cfg(target_arch = "x86_64")]
+            Path::Amx => amx::pack_b(b, &mut self.lines),
+            Path::Portable => {
+                self.lines.resize((self.rows * self.cols).div_ceil(Line::LEN), Line::ZERO);
+                let flat = line::flat_mut(&mut self.lines);
+                for row in 0..b.rows() {
+                    for col in 0..b.cols() {
+                        flat[row * b.cols() + col] = b.get(row, col);
+                    }
+                }
+            }
         }
     }
 
@@ -48,7 +118,15 @@ impl Packed {
 /// # Panics
 /// If the shapes do not fit.
 pub fn gemm(a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>, write: Write) {
-    gemm_packed(a, &Packed::new(b), c, write);
+    thread_local!(static PACKED: RefCell<Packed> = RefCell::default());
+    if Path::best() == Path::Portable {
+        check(&a, b.rows(), b.cols(), &c);
+        return portable(a, b, c, write);
+    }
+    PACKED.with_borrow_mut(|packed| {
+        packed.pack(b);
+        gemm_packed(a, packed, c, write);
+    });
 }
 
 /// As [`gemm()`], with `B` laid out beforehand.
@@ -56,26 +134,57 @@ pub fn gemm(a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>, write: Write) {
 /// # Panics
 /// If the shapes do not fit.
 pub fn gemm_packed(a: Mat<'_>, b: &Packed, c: MatMut<'_>, write: Write) {
-    assert_eq!(a.cols(), b.rows, "inner sizes of a product");
-    assert_eq!((a.rows(), b.cols), (c.rows(), c.cols()), "outer sizes of a product");
+    check(&a, b.rows, b.cols, &c);
+    match b.path {
+        #[cfg(target_arch = "x86_64")]
+        Path::Amx => amx::product(a, &b.lines, c, write),
+        Path::Portable => {
+            let b = Mat::new(&line::flat(&b.lines)[..b.rows * b.cols], b.rows, b.cols);
+            portable(a, b, c, write);
+        }
+    }
+}
+
+/// As [`gemm_packed`], with the rows of `A` shared out among the threads.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn par_gemm_packed(a: Mat<'_>, b: &Packed, c: MatMut<'_>, write: Write) {
+    check(&a, b.rows, b.cols, &c);
+    let height = a.rows().div_ceil(rayon::current_num_threads()).next_multiple_of(ROW_BLOCK);
+    let (cols, stride) = (c.cols, c.row_stride);
+    c.data.par_chunks_mut((height * stride).max(1)).enumerate().for_each(|(chunk, data)| {
+        let first = chunk * height;
+        if first < a.rows() {
+            let rows = height.min(a.rows() - first);
+            gemm_packed(a.rows_from(first, rows), b, MatMut::strided(data, rows, cols, stride), write);
+        }
+    });
+}
+
+fn check(a: &Mat<'_>, b_rows: usize, b_cols: usize, c: &MatMut<'_>) {
+    assert_eq!(a.cols(), b_rows, "inner sizes of a product");
+    assert_eq!((a.rows(), b_cols), (c.rows, c.cols), "outer sizes of a product");
+}
+
+fn portable(a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>, write: Write) {
     let beta = match write {
         Write::Set => 0.0,
         Write::Add => 1.0,
     };
-    let (rows, cols, inner) = (a.rows(), b.cols, a.cols());
     // SAFETY: the views have checked that their slices hold every element at these sizes and strides.
     unsafe {
         matrixmultiply::sgemm(
-            rows,
-            inner,
-            cols,
+            a.rows(),
+            a.cols(),
+            b.cols(),
             1.0,
             a.data().as_ptr(),
             a.row_stride() as isize,
             a.col_stride() as isize,
-            b.data.as_ptr(),
-            cols as isize,
-            1,
+            b.data().as_ptr(),
+            b.row_stride() as isize,
+            b.col_stride() as isize,
             beta,
             c.data.as_mut_ptr(),
             c.row_stride as isize,
@@ -83,3 +192,6 @@ pub fn gemm_packed(a: Mat<'_>, b: &Packed, c: MatMut<'_>, write: Write) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests;

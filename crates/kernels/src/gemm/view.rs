@@ -35,6 +35,16 @@ impl<'a> Mat<'a> {
         Self { data, rows: cols, cols: rows, row_stride: col_stride, col_stride: row_stride }
     }
 
+    /// `rows` rows, from row `first` on.
+    ///
+    /// # Panics
+    /// If there are not that many.
+    pub fn rows_from(self, first: usize, rows: usize) -> Self {
+        assert!(first + rows <= self.rows, "rows {first} to {} of {}", first + rows, self.rows);
+        let data = if rows == 0 { &[] } else { &self.data[first * self.row_stride..] };
+        Self { data, rows, ..self }
+    }
+
     /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows

@@ -1,4 +1,6 @@
-//! Token embeddings of many items, and the batches that training and assignment draw from them.
+//! Items in memory without padding: the batches that training and assignment draw.
+
+use super::Embeddings;
 
 /// A batch of items without padding: the tokens of item `i` are rows `offsets[i]..offsets[i + 1]`.
 ///
@@ -87,37 +89,6 @@ impl Ragged {
     /// The tokens of one item.
     pub fn item(&self, item: usize) -> &[f32] {
         &self.tokens[self.offsets[item] * self.width..self.offsets[item + 1] * self.width]
-    }
-}
-
-/// Embeddings of a set of items, wherever they are kept: in memory, in a file, in the cache.
-///
-/// Items are numbered from 0. Every item has at least one token; an item without token embeddings (only a
-/// pooled one is known) has that as its one token. All numbers are finite: who implements this has checked.
-pub trait Embeddings: Sync {
-    /// How many items there are.
-    fn len(&self) -> usize;
-
-    /// Whether there are no items.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The width of an embedding.
-    fn width(&self) -> usize;
-
-    /// Appends item `item` to a batch of the same width.
-    ///
-    /// # Panics
-    /// If there is no such item.
-    fn append(&self, item: usize, batch: &mut Ragged);
-
-    /// The items `items` as one batch, in that order.
-    fn gather(&self, items: &[usize], batch: &mut Ragged) {
-        batch.clear();
-        for &item in items {
-            self.append(item, batch);
-        }
     }
 }
 

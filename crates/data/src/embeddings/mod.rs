@@ -1,0 +1,46 @@
+//! Token embeddings of many items: the trait that hides where they are kept, the batches drawn from them, and
+//! readers and writers for embeddings made elsewhere (`.npy`, `.safetensors`).
+//!
+//! How an item becomes embeddings is left to the encoder.
+
+mod array;
+mod npy;
+mod open;
+mod ragged;
+mod safetensors;
+mod table;
+
+pub use open::{open, save};
+pub use ragged::Ragged;
+pub use table::Table;
+
+/// Embeddings of a set of items, wherever they are kept: in memory, in a file, in the cache.
+///
+/// Items are numbered from 0. Every item has at least one token; an item without token embeddings (only a
+/// pooled one is known) has that as its one token. All numbers are finite: who implements this has checked.
+pub trait Embeddings: Sync {
+    /// How many items there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are no items.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The width of an embedding.
+    fn width(&self) -> usize;
+
+    /// Appends item `item` to a batch of the same width.
+    ///
+    /// # Panics
+    /// If there is no such item.
+    fn append(&self, item: usize, batch: &mut Ragged);
+
+    /// The items `items` as one batch, in that order.
+    fn gather(&self, items: &[usize], batch: &mut Ragged) {
+        batch.clear();
+        for &item in items {
+            self.append(item, batch);
+        }
+    }
+}

@@ -133,17 +133,22 @@ pub enum Error {
         what: &'static str,
     },
     /// The same id twice.
-    #[error("{second}: the {what} `{id}` is already in {first}; ids must be unique")]
-    Duplicate {
-        /// What has the id.
-        what: &'static str,
-        /// The id.
-        id: String,
-        /// Where it was first.
-        first: Place,
-        /// Where it came again.
-        second: Place,
-    },
+    #[error("{0}")]
+    Duplicate(Box<Duplicate>),
+}
+
+/// An id that came twice.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{second}: the {what} `{id}` is already in {first}; ids must be unique")]
+pub struct Duplicate {
+    /// What has the id.
+    pub what: &'static str,
+    /// The id.
+    pub id: String,
+    /// Where it was first.
+    pub first: Place,
+    /// Where it came again.
+    pub second: Place,
 }
 
 fn length_advice(expected: u64, found: u64) -> &'static str {

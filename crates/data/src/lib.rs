@@ -11,7 +11,7 @@ mod qrels;
 mod run;
 
 pub use embeddings::{Embeddings, Ragged};
-pub use error::{Error, Part, Place};
+pub use error::{Duplicate, Error, Part, Place};
 pub use evaluate::{AtRanks, Measures, Scores, evaluate};
 pub use lines::{BadLines, Skipped};
 pub use pairs::Pair;

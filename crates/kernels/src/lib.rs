@@ -3,4 +3,10 @@
 //! Each kernel is a safe function that checks lengths, picks the widest instructions the machine has at run
 //! time, and stands beside a scalar twin that says what it computes. The twins are compared by property tests.
 
+pub mod attention;
+mod exp;
 pub mod gemm;
+pub mod pairwise_l1;
+mod simd;
+
+pub use exp::{exp, sigmoid};

@@ -5,8 +5,13 @@
 
 pub mod attention;
 mod exp;
+pub mod gelu;
 pub mod gemm;
+mod lanes;
+pub mod layer_norm;
 pub mod pairwise_l1;
+pub mod self_attention;
 mod simd;
+pub mod softmax;
 
 pub use exp::{exp, sigmoid};

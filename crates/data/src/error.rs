@@ -139,7 +139,7 @@ pub enum Error {
 
 /// An id that came twice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{second}: the {what} `{id}` is already in {first}; ids must be unique")]
+#[error("{second}: the id of the {what} `{id}` is taken in {first}; ids must be unique")]
 pub struct Duplicate {
     /// What has the id.
     pub what: &'static str,

@@ -8,7 +8,7 @@
 //! | `NAME.safetensors` | the tensors `tokens` and `offsets` (and `pooled`), or one tensor, the pooled embeddings |
 
 use super::npy::Values;
-use super::table::{Parts, Table};
+use super::table::{Cut, Parts, Table};
 use super::{Ragged, npy, safetensors};
 use crate::error::{Error, Place};
 use std::path::{Path, PathBuf};
@@ -40,13 +40,14 @@ pub fn open(path: &Path) -> Result<Table, Error> {
         Format::Safetensors => safetensors::read(path)?,
         Format::Npy => {
             let (offsets, pooled) = (beside(path, "offsets"), beside(path, "pooled"));
-            let array = npy::read(path)?;
-            if offsets.exists() {
+            let rows = npy::read(path)?;
+            let cut = if offsets.exists() {
                 let pooled = pooled.exists().then(|| npy::read(&pooled)).transpose()?;
-                Parts::Tokens { tokens: array, offsets: npy::read(&offsets)?, pooled }
+                Some(Cut { offsets: npy::read(&offsets)?, pooled })
             } else {
-                Parts::Pooled(array)
-            }
+                None
+            };
+            Parts { rows, cut }
         }
     };
     Table::build(parts)

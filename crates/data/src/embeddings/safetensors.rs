@@ -2,7 +2,7 @@
 //! pooled embeddings.
 
 use super::array::{Array, Dtype, Numbers};
-use super::table::{Parts, Table};
+use super::table::{Cut, Parts, Table};
 use crate::error::{Error, Place};
 use safetensors::{SafeTensors, serialize_to_file, tensor::TensorView};
 use std::path::Path;
@@ -18,13 +18,16 @@ pub(super) fn read(path: &Path) -> Result<Parts, Error> {
         Ok(tensor) => Ok(Some(array(Place::tensor(path, name), &tensor)?)),
         Err(_) => Ok(None),
     };
-    if let [name] = file.names()[..] {
-        return Ok(Parts::Pooled(array(name)?.expect("a name that the file listed")));
+    if let [name] = file.names()[..]
+        && name != "tokens"
+        && let Some(rows) = array(name)?
+    {
+        return Ok(Parts { rows, cut: None });
     }
-    let (tokens, offsets, pooled) = (array("tokens")?, array("offsets")?, array("pooled")?);
-    match (tokens, offsets, pooled) {
-        (Some(tokens), Some(offsets), pooled) => Ok(Parts::Tokens { tokens, offsets, pooled }),
-        (None, None, Some(pooled)) => Ok(Parts::Pooled(pooled)),
+    match (array("tokens")?, array("offsets")?) {
+        (Some(rows), Some(offsets)) => {
+            Ok(Parts { rows, cut: Some(Cut { offsets, pooled: array("pooled")? }) })
+        }
         _ => {
             let names = file.names().join(", ");
             let reason = format!(

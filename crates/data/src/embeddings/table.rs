@@ -7,11 +7,16 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// The arrays that a set of embeddings was read from.
-pub(super) enum Parts {
-    /// One row an item.
-    Pooled(Array),
-    /// Rows `offsets[i]..offsets[i + 1]` of `tokens` are item `i`; `pooled` is their mean if not given.
-    Tokens { tokens: Array, offsets: Array, pooled: Option<Array> },
+pub(super) struct Parts {
+    /// One row an item, unless they are cut.
+    pub(super) rows: Array,
+    pub(super) cut: Option<Cut>,
+}
+
+/// Rows `offsets[i]..offsets[i + 1]` are item `i`; `pooled` is their mean if not given.
+pub(super) struct Cut {
+    pub(super) offsets: Array,
+    pub(super) pooled: Option<Array>,
 }
 
 /// Embeddings of a set of items in memory, in the precision of their file (half or single).
@@ -31,22 +36,19 @@ struct RaggedRows {
 impl Table {
     /// Checks that the arrays fit together and that every number is finite.
     pub(super) fn build(parts: Parts) -> Result<Self, Error> {
-        match parts {
-            Parts::Pooled(pooled) => {
-                let rows = pooled.into_rows()?;
-                Ok(Self { width: rows.width, rows: rows.numbers, ragged: None })
-            }
-            Parts::Tokens { tokens, offsets, pooled } => {
-                let rows = tokens.into_rows()?;
+        let rows = parts.rows.into_rows()?;
+        let ragged = match parts.cut {
+            None => None,
+            Some(Cut { offsets, pooled }) => {
                 let offsets = offsets.into_offsets(rows.rows)?;
                 let pooled = match pooled {
                     Some(pooled) => given(pooled.into_rows()?, [offsets.len() - 1, rows.width])?,
                     None => means(&rows, &offsets),
                 };
-                let ragged = Some(RaggedRows { offsets, pooled });
-                Ok(Self { width: rows.width, rows: rows.numbers, ragged })
+                Some(RaggedRows { offsets, pooled })
             }
-        }
+        };
+        Ok(Self { width: rows.width, rows: rows.numbers, ragged })
     }
 
     /// How many items there are.

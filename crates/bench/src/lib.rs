@@ -1,6 +1,7 @@
 //! Side-by-side measurements, baselines and tables.
 #![forbid(unsafe_code)]
 
+pub mod baselines;
 pub mod gemm;
 pub mod measurement;
 pub mod peer;

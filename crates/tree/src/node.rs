@@ -97,6 +97,11 @@ impl Level {
         (0..self.width() as u32).map(move |rank| NodeId(first + rank))
     }
 
+    /// The level underneath, whether or not a tree goes that far.
+    pub fn below(self) -> Self {
+        Self(self.0 + 1)
+    }
+
     /// The first node of this level: how many nodes stand above it.
     pub fn start(self) -> usize {
         self.width() - 1

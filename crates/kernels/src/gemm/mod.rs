@@ -24,6 +24,9 @@ pub use view::{Mat, MatMut, Write};
 /// How many rows of `A` are worked on at a time.
 const ROW_BLOCK: usize = 192;
 
+/// How many numbers a `B` must have to be laid out in tiles.
+const SMALL: usize = 128 * 128;
+
 /// A way to multiply matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Path {
@@ -50,9 +53,10 @@ impl Path {
         })
     }
 
-    /// The fastest way this machine has.
-    pub fn best() -> Self {
-        Self::available()[0]
+    /// The fastest way this machine has for a `B` of this size. Small ones are left to `matrixmultiply`: they
+    /// gain little from tiles, and short sums do not average the tiles' rounding out.
+    pub fn best(rows: usize, cols: usize) -> Self {
+        if rows * cols < SMALL { Self::Portable } else { Self::available()[0] }
     }
 }
 
@@ -68,7 +72,7 @@ pub struct Packed {
 impl Packed {
     /// Lays out `b` for the fastest way this machine has.
     pub fn new(b: Mat<'_>) -> Self {
-        Self::for_path(Path::best(), b)
+        Self::for_path(Path::best(b.rows(), b.cols()), b)
     }
 
     /// Lays out `b` for one of the [available](Path::available) ways.
@@ -81,7 +85,7 @@ impl Packed {
 
     /// Lays out another `b` in the same memory.
     pub fn pack(&mut self, b: Mat<'_>) {
-        self.path = Path::best();
+        self.path = Path::best(b.rows(), b.cols());
         self.fill(b);
     }
 
@@ -119,7 +123,7 @@ impl Packed {
 /// If the shapes do not fit.
 pub fn gemm(a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>, write: Write) {
     thread_local!(static PACKED: RefCell<Packed> = RefCell::default());
-    if Path::best() == Path::Portable {
+    if Path::best(b.rows(), b.cols()) == Path::Portable {
         check(&a, b.rows(), b.cols(), &c);
         return portable(a, b, c, write);
     }

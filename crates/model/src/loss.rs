@@ -1,0 +1,154 @@
+//! Symmetric InfoNCE over negative total variation distance, at one level.
+//!
+//! `sim(q, c) = -1/2 sum |q - c|`, times the scale `exp(t)`; the loss is the mean over the batch of the cross entropy
+//! of each query's own context among all contexts, and of each context's own query among all queries, halved.
+//! Pairs known to belong together are never negatives of each other.
+
+use crate::propagation::Reached;
+use retreever_kernels::exp;
+use retreever_kernels::pairwise_l1::{Rows, distances, distances_backward};
+use retreever_tree::Level;
+
+/// Room for one comparison of queries and contexts.
+#[derive(Default)]
+pub struct Comparison {
+    queries: Vec<f32>,    // [pairs, width]: rows divided by their totals, where there are any
+    contexts: Vec<f32>,   // [pairs, width]
+    similarity: Vec<f32>, // [pairs, pairs], scaled
+    grad: Vec<f32>,
+    transposed: Vec<f32>,
+    rows: Vec<f32>,
+}
+
+/// What a comparison came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// The loss.
+    pub loss: f64,
+    /// Its gradient with respect to the logarithm of the scale.
+    pub grad_log_scale: f64,
+}
+
+/// Which pairs of a batch are known to belong together although they are not the same pair: `[pairs, pairs]`.
+pub type Mask = [bool];
+
+impl Comparison {
+    /// The loss of a batch whose first half are queries and second half their contexts, at `level`; `weight` times
+    /// its gradient is added to `grad`, `[items, nodes]`.
+    pub fn info_nce(&mut self, reached: &Reached, at: At<'_>, grad: &mut [f32]) -> Outcome {
+        let (pairs, width) = (reached.items / 2, at.level.width());
+        gather(reached, 0..pairs, at.level, &mut self.queries);
+        gather(reached, pairs..2 * pairs, at.level, &mut self.contexts);
+        let queries = Rows::new(&self.queries, pairs, width, width);
+        let contexts = Rows::new(&self.contexts, pairs, width, width);
+        self.similarity.resize(pairs * pairs, 0.0);
+        distances(queries, contexts, &mut self.similarity);
+        let scale = at.log_scale.exp();
+        self.similarity.iter_mut().for_each(|s| *s *= (-0.5 * scale) as f32);
+        let outcome = cross_entropy(&self.similarity, at.mask, pairs, &mut self.grad);
+
+        // From here on `grad` is that of the distances.
+        let factor = (-0.5 * scale * at.weight) as f32;
+        self.grad.iter_mut().for_each(|g| *g *= factor);
+        self.transposed.resize(pairs * pairs, 0.0);
+        for i in 0..pairs {
+            for j in 0..pairs {
+                self.transposed[j * pairs + i] = self.grad[i * pairs + j];
+            }
+        }
+        self.rows.resize(pairs * width, 0.0);
+        distances_backward(queries, contexts, &self.grad, &mut self.rows);
+        scatter(reached, 0..pairs, at.level, (&self.queries, &self.rows), grad);
+        distances_backward(contexts, queries, &self.transposed, &mut self.rows);
+        scatter(reached, pairs..2 * pairs, at.level, (&self.contexts, &self.rows), grad);
+        Outcome { loss: outcome.loss * at.weight, grad_log_scale: outcome.grad_log_scale * at.weight }
+    }
+
+    /// The scaled similarities of the last comparison, `[pairs, pairs]`.
+    pub fn similarity(&self) -> &[f32] {
+        &self.similarity
+    }
+}
+
+/// How a batch is compared.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    /// At which level.
+    pub level: Level,
+    /// The logarithm of the scale.
+    pub log_scale: f64,
+    /// What the loss is multiplied with.
+    pub weight: f64,
+    /// Which pairs are not negatives; empty for none.
+    pub mask: &'a Mask,
+}
+
+/// Symmetric cross entropy of scaled similarities with the diagonal, and its gradient with respect to them. The
+/// second number of the outcome is the gradient with respect to the logarithm of the scale.
+pub(crate) fn cross_entropy(similarity: &[f32], mask: &Mask, pairs: usize, grad: &mut Vec<f32>) -> Outcome {
+    grad.clear();
+    grad.resize(pairs * pairs, 0.0);
+    let half = 0.5 / pairs as f64;
+    let mut loss = 0.0;
+    let mut line = vec![0.0f32; pairs];
+    for (along, across) in [(pairs, 1), (1, pairs)] {
+        for i in 0..pairs {
+            let at = |j: usize| i * along + j * across;
+            for j in 0..pairs {
+                let masked = i != j && mask.get(at(j)).is_some_and(|known| *known);
+                line[j] = if masked { f32::NEG_INFINITY } else { similarity[at(j)] };
+            }
+            let max = line.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let own = line[i] - max;
+            let mut total = 0.0f64;
+            for value in &mut line {
+                *value = exp(*value - max);
+                total += f64::from(*value);
+            }
+            loss += half * (total.ln() - f64::from(own));
+            for j in 0..pairs {
+                grad[at(j)] += (half * f64::from(line[j]) / total) as f32;
+            }
+            grad[at(i)] -= half as f32;
+        }
+    }
+    let grad_log_scale = grad.iter().zip(similarity).map(|(g, s)| f64::from(*g) * f64::from(*s)).sum();
+    Outcome { loss, grad_log_scale }
+}
+
+/// The rows of some items at a level, divided by their totals where there are any.
+fn gather(reached: &Reached, items: std::ops::Range<usize>, level: Level, rows: &mut Vec<f32>) {
+    let nodes = reached.nodes();
+    rows.clear();
+    for item in items {
+        let row = &reached.reach[item * nodes + level.start()..][..level.width()];
+        match total(reached, item, level) {
+            Some(total) => rows.extend(row.iter().map(|p| p / total)),
+            None => rows.extend_from_slice(row),
+        }
+    }
+}
+
+fn total(reached: &Reached, item: usize, level: Level) -> Option<f32> {
+    let levels = reached.totals.len() / reached.items.max(1);
+    (levels > 0).then(|| reached.totals[item * levels + level.get()].max(f32::MIN_POSITIVE))
+}
+
+/// Adds the gradient of gathered rows to that of `reached.reach`: of `p / sum p` it is `(g - g . p / sum p) / sum p`.
+fn scatter(
+    reached: &Reached,
+    items: std::ops::Range<usize>,
+    level: Level,
+    (rows, grads): (&[f32], &[f32]),
+    out: &mut [f32],
+) {
+    let (nodes, width) = (reached.nodes(), level.width());
+    for ((item, row), grad) in items.zip(rows.chunks_exact(width)).zip(grads.chunks_exact(width)) {
+        let out = &mut out[item * nodes + level.start()..][..width];
+        let (shift, factor) = match total(reached, item, level) {
+            Some(total) => (row.iter().zip(grad).map(|(p, g)| p * g).sum::<f32>(), 1.0 / total),
+            None => (0.0, 1.0),
+        };
+        out.iter_mut().zip(grad).for_each(|(out, g)| *out += (g - shift) * factor);
+    }
+}

@@ -1,0 +1,205 @@
+//! The tree: a split function, a propagation, and the scale of its loss, over one set of parameters.
+
+use crate::loss::{At, Comparison, Mask};
+use crate::parameters::{Decay, Layout, Parameters, Tensor};
+use crate::propagation::{self, Propagation, PropagationConfig, Reached};
+use crate::random::Random;
+use crate::split::{self, Kept, Pass, Scope, Split, SplitConfig};
+use retreever_data::{Embeddings, Ragged};
+use retreever_tree::{Assignments, Depth, Level, Nesting};
+use serde::{Deserialize, Serialize};
+
+/// What a tree is made of. Saved beside its weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TreeConfig {
+    /// The width of the encoder's embeddings.
+    pub width: usize,
+    /// The depth.
+    pub depth: Depth,
+    /// The split function.
+    pub split: SplitConfig,
+    /// The propagation.
+    pub propagation: PropagationConfig,
+    /// The scale of the loss.
+    pub scale: ScaleConfig,
+}
+
+/// The scale that similarities are multiplied with in the loss: where it starts and what bounds it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScaleConfig {
+    /// Where it starts.
+    pub start: f64,
+    /// What it never exceeds.
+    pub max: f64,
+}
+
+/// A tree that items can be routed through, and that can be trained.
+pub struct Tree {
+    config: TreeConfig,
+    params: Parameters,
+    split: Box<dyn Split>,
+    propagation: Box<dyn Propagation>,
+    log_scale: Tensor,
+}
+
+/// Room for one training step. Reused from step to step.
+#[derive(Default)]
+pub struct Workspace {
+    kept: Kept,
+    reached: Reached,
+    grad_reach: Vec<f32>,
+    grad_logits: Vec<f32>,
+    comparison: Comparison,
+}
+
+/// What one step trains.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// At which levels, each with its weight in the loss; the last is the deepest.
+    pub levels: &'a [(Level, f64)],
+    /// The seed of dropout, or nothing for none.
+    pub dropout: Option<u64>,
+    /// Which pairs are not negatives of each other; empty for none.
+    pub mask: &'a Mask,
+}
+
+impl Tree {
+    /// A tree with starting values drawn from `seed`.
+    pub fn new(config: TreeConfig, seed: u64) -> Self {
+        let mut layout = Layout::default();
+        let leaves = config.depth.leaf_level();
+        let scope = Scope { width: config.width, end: config.propagation.scored(leaves) };
+        let split = config.split.build(scope, &mut layout);
+        let propagation = config.propagation.build(leaves, &mut layout);
+        let log_scale = layout.tensor("log_scale", &[1], Decay::No);
+        let mut params = Parameters::zeros(layout);
+        let mut random = Random::new(seed, 0);
+        split.init(&mut params, &mut random);
+        propagation.init(&mut params, &mut random);
+        params[log_scale][0] = config.scale.start.ln() as f32;
+        Self { config, params, split, propagation, log_scale }
+    }
+
+    /// What it is made of.
+    pub fn config(&self) -> &TreeConfig {
+        &self.config
+    }
+
+    /// What it has learned.
+    pub fn params(&self) -> &Parameters {
+        &self.params
+    }
+
+    /// What it has learned, to change.
+    pub fn params_mut(&mut self) -> &mut Parameters {
+        &mut self.params
+    }
+
+    /// The scale of the loss.
+    pub fn scale(&self) -> f64 {
+        f64::from(self.params[self.log_scale][0]).exp()
+    }
+
+    /// Keeps the scale within its bounds, as it must be after each change of the parameters.
+    pub fn clamp_scale(&mut self) {
+        let max = self.config.scale.max.ln() as f32;
+        let log_scale = &mut self.params[self.log_scale][0];
+        *log_scale = log_scale.min(max);
+    }
+
+    /// The loss of a batch whose first half are queries and second half their contexts; its gradient is added to
+    /// `grads`.
+    ///
+    /// # Panics
+    /// If the batch is of another width, has an odd number of items, or `step` names no level of this tree.
+    pub fn step(&self, batch: &Ragged, step: Step<'_>, room: &mut Workspace, grads: &mut Parameters) -> f64 {
+        assert!(
+            batch.width() == self.config.width && batch.len().is_multiple_of(2),
+            "a batch of other items"
+        );
+        let deepest = step.levels.iter().map(|(level, _)| *level).max().expect("a level to train");
+        let pass = Pass { end: self.config.propagation.scored(deepest), dropout: step.dropout };
+        self.route(batch, pass, deepest, room);
+        room.grad_reach.clear();
+        room.grad_reach.resize(room.reached.reach.len(), 0.0);
+        let log_scale = f64::from(self.params[self.log_scale][0]);
+        let mut loss = 0.0;
+        for &(level, weight) in step.levels {
+            let at = At { level, log_scale, weight, mask: step.mask };
+            let outcome = room.comparison.info_nce(&room.reached, at, &mut room.grad_reach);
+            loss += outcome.loss;
+            grads[self.log_scale][0] += outcome.grad_log_scale as f32;
+        }
+        loss += self.propagation.regularise(&room.reached, &mut room.grad_reach);
+        room.grad_logits.resize(room.kept.logits.len(), 0.0);
+        let Workspace { kept, reached, grad_reach, grad_logits, .. } = room;
+        let back =
+            propagation::Backward { params: &self.params, logits: &kept.logits, reached, grad: grad_reach };
+        self.propagation.backward(back, grad_logits, grads);
+        let back = split::Backward { params: &self.params, batch, pass, kept, grad: grad_logits };
+        self.split.backward(back, grads);
+        loss
+    }
+
+    fn route(&self, batch: &Ragged, pass: Pass, level: Level, room: &mut Workspace) {
+        self.split.forward(&self.params, batch, pass, &mut room.kept);
+        self.propagation.forward(&self.params, &room.kept.logits, level, &mut room.reached);
+    }
+
+    /// Routes a batch down to `level`, appending each item's probabilities to `rows`: the nodes of that level for a
+    /// nested tree, those of all levels from 1 to it otherwise, each level summing to 1.
+    pub fn represent(&self, batch: &Ragged, level: Level, room: &mut Workspace, rows: &mut Vec<f32>) {
+        let pass = Pass { end: self.config.propagation.scored(level), dropout: None };
+        self.route(batch, pass, level, room);
+        let nodes = room.reached.nodes();
+        for reach in room.reached.reach.chunks_exact(nodes) {
+            match self.config.propagation.nesting() {
+                Nesting::Nested => rows.extend_from_slice(&reach[level.start()..]),
+                Nesting::PerLevel => {
+                    for level in self.config.depth.levels().take(level.get()) {
+                        let row = &reach[level.start()..][..level.width()];
+                        let total: f32 = row.iter().sum();
+                        rows.extend(row.iter().map(|p| p / total));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The assignments of all items. `done` is told after each batch how many items are assigned.
+    ///
+    /// # Panics
+    /// If the items are of another width, or a parameter is not finite.
+    pub fn assign(&self, items: &dyn Embeddings, mut done: impl FnMut(usize)) -> Assignments {
+        const BATCH: usize = 64;
+        let (mut room, mut batch) = (Workspace::default(), Ragged::new(self.config.width));
+        let nesting = self.config.propagation.nesting();
+        let mut rows = Vec::with_capacity(items.len() * nesting.row_width(self.config.depth));
+        let all: Vec<usize> = (0..items.len()).collect();
+        for some in all.chunks(BATCH) {
+            items.gather(some, &mut batch);
+            self.represent(&batch, self.config.depth.leaf_level(), &mut room, &mut rows);
+            done(some[some.len() - 1] + 1);
+        }
+        Assignments::new(self.config.depth, nesting, rows).expect("a tree makes probabilities")
+    }
+}
+
+impl Workspace {
+    /// The logits of the last batch, `[items, scored nodes]`.
+    pub fn logits(&self) -> &[f32] {
+        &self.kept.logits
+    }
+
+    /// The probabilities of the last batch.
+    pub fn reached(&self) -> &Reached {
+        &self.reached
+    }
+
+    /// The scaled similarities of the last compared level.
+    pub fn similarity(&self) -> &[f32] {
+        self.comparison.similarity()
+    }
+}

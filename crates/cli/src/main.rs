@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod download;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -19,11 +20,14 @@ struct Cli {
 enum Command {
     /// Show where files that were fetched or computed are kept.
     Cache(commands::cache::Args),
+    /// Fetch, check and convert data sets, score runs.
+    Data(commands::data::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Cache(args) => commands::cache::run(&args),
+        Command::Data(args) => commands::data::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

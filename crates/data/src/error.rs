@@ -1,5 +1,6 @@
 //! What can be wrong with data, and where: every message names the file and the place in it.
 
+use retreever_fetch::FetchError;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -132,6 +133,9 @@ pub enum Error {
         /// What there should have been.
         what: &'static str,
     },
+    /// A package did not arrive.
+    #[error("{0}")]
+    Fetch(#[source] Box<FetchError>),
     /// The same id twice.
     #[error("{0}")]
     Duplicate(Box<Duplicate>),
@@ -153,6 +157,12 @@ pub struct Duplicate {
 
 fn length_advice(expected: u64, found: u64) -> &'static str {
     if found < expected { "the file is truncated, copy it again" } else { "there is something after its end" }
+}
+
+impl From<FetchError> for Error {
+    fn from(error: FetchError) -> Self {
+        Self::Fetch(Box::new(error))
+    }
 }
 
 impl Error {

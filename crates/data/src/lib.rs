@@ -11,6 +11,7 @@ pub mod embeddings;
 mod error;
 mod evaluate;
 pub mod formats;
+pub mod get;
 mod lines;
 pub mod metrics;
 mod open;

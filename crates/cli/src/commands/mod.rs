@@ -1,3 +1,4 @@
 //! One file a command: its arguments, and what it does with them.
 
 pub(crate) mod cache;
+pub(crate) mod data;

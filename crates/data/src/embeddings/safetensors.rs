@@ -14,9 +14,9 @@ pub(super) fn read(path: &Path) -> Result<Parts, Error> {
             format!("not a whole .safetensors file: {error} (truncated, or something after its end?)");
         Error::malformed(Place::file(path), reason)
     })?;
-    let array = |name: &str| match file.tensor(name) {
-        Ok(tensor) => Ok(Some(array(Place::tensor(path, name), &tensor)?)),
-        Err(_) => Ok(None),
+    let array = |name: &str| {
+        let tensor = file.tensor(name).ok();
+        tensor.map(|tensor| array(Place::tensor(path, name), &tensor)).transpose()
     };
     if let [name] = file.names()[..]
         && name != "tokens"

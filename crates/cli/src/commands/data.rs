@@ -1,0 +1,158 @@
+//! `retreever data`: fetch a data set by name, check one that is there, score a run.
+
+use crate::download;
+use anyhow::Result;
+use clap::{Subcommand, ValueEnum};
+use retreever_data::formats::judgements::{self, Known};
+use retreever_data::formats::runs;
+use retreever_data::get::{Named, get};
+use retreever_data::{AtRanks, BadLines, Dataset, Qrels, Skipped, evaluate, open};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+
+/// What to do with data.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Fetch a data set by name and write it as a BEIR folder.
+    Get {
+        /// Which one.
+        name: Name,
+        /// The folder to write; in the cache unless given.
+        #[arg(long)]
+        out: Option<PathBuf>,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Read a data set from end to end and count what is in it.
+    Check {
+        /// A BEIR folder, a folder of .txt or .md files, a JSONL file of pairs or of documents.
+        path: PathBuf,
+        /// Leave out lines that cannot be read, and count them.
+        #[arg(long)]
+        skip_bad_lines: bool,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Score a TREC run against judgements.
+    Score {
+        /// Judgements: BEIR's TSV or TREC's qrels.
+        #[arg(long)]
+        qrels: PathBuf,
+        /// The run: `query Q0 document rank score tag`.
+        #[arg(long)]
+        run: PathBuf,
+        /// Leave out lines that cannot be read, and count them.
+        #[arg(long)]
+        skip_bad_lines: bool,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Name {
+    /// 16,889 questions about insurance, 27,413 answers, 12 domains (22 MB to fetch).
+    Insuranceqa,
+    /// 48,201 questions about 9,748 paragraphs of five kinds (358 MB to fetch).
+    Squadshifts,
+}
+
+impl From<Name> for Named {
+    fn from(name: Name) -> Self {
+        match name {
+            Name::Insuranceqa => Self::InsuranceQa,
+            Name::Squadshifts => Self::SquadShifts,
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    match &args.action {
+        Action::Get { name, out, json } => {
+            let named = Named::from(*name);
+            let folder = out.clone().unwrap_or_else(|| named.folder());
+            let dataset = if out.is_none() && folder.exists() {
+                open(&folder, BadLines::Stop)?
+            } else {
+                get(named, &folder, &mut download::bar())?
+            };
+            report(&dataset, &folder, *json);
+        }
+        Action::Check { path, skip_bad_lines, json } => {
+            let dataset = open(path, bad_lines(*skip_bad_lines))?;
+            report(&dataset, path, *json);
+        }
+        Action::Score { qrels, run, skip_bad_lines, json } => {
+            let bad_lines = bad_lines(*skip_bad_lines);
+            let (qrels, mut skipped) = judgements::read(qrels, Known::Anything, bad_lines)?;
+            let (run, more) = runs::read(run, bad_lines)?;
+            skipped.add(more);
+            warn(&skipped);
+            score(&qrels, &run, *json);
+        }
+    }
+    Ok(())
+}
+
+fn bad_lines(skip: bool) -> BadLines {
+    if skip { BadLines::Skip } else { BadLines::Stop }
+}
+
+fn warn(skipped: &Skipped) {
+    if skipped.lines > 0 {
+        eprintln!("left out {} bad lines, the first of them:", skipped.lines);
+        skipped.first.iter().for_each(|line| eprintln!("  {line}"));
+    }
+}
+
+/// What is in a data set, for people or for programs.
+fn report(dataset: &Dataset, path: &std::path::Path, json: bool) {
+    warn(&dataset.skipped);
+    let (documents, queries) = (dataset.corpus.len(), dataset.queries.len());
+    if json {
+        let splits = dataset.qrels.iter().map(|(split, qrels)| {
+            (split.to_string(), json!({"queries": qrels.len(), "judgements": qrels.judgements()}))
+        });
+        let splits: Map<String, Value> = splits.collect();
+        let skipped = dataset.skipped.lines;
+        println!(
+            "{}",
+            json!({"path": path, "documents": documents, "queries": queries, "splits": splits, "skipped": skipped})
+        );
+        return;
+    }
+    println!("{}", path.display());
+    println!("{documents:>9} documents");
+    println!("{queries:>9} queries");
+    for (split, qrels) in &dataset.qrels {
+        println!("{:>9} queries in {split}, {} judgements", qrels.len(), qrels.judgements());
+    }
+}
+
+/// The measures of a run, for people or for programs.
+fn score(qrels: &Qrels, run: &retreever_data::Run, json: bool) {
+    let scores = evaluate(qrels, run);
+    let mean = &scores.mean;
+    if json {
+        println!("{}", json!({"mean": mean, "queries": qrels.len(), "unanswered": scores.unanswered}));
+        return;
+    }
+    let row = |name: &str, at: &AtRanks| {
+        println!("{name:<8}{:>8.4}{:>8.4}{:>8.4}{:>8.4}", at.at_1, at.at_5, at.at_10, at.at_100);
+    };
+    println!("{:<8}{:>8}{:>8}{:>8}{:>8}", "", "@1", "@5", "@10", "@100");
+    row("nDCG", &mean.ndcg);
+    row("Recall", &mean.recall);
+    println!("{:<8}{:>24.4}", "MRR", mean.mrr_at_10);
+    println!("{:<8}{:>8.4} over the whole ranking", "MAP", mean.map);
+    println!("{} queries, {} of them unanswered (counted as 0)", qrels.len(), scores.unanswered);
+}

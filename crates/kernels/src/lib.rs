@@ -15,3 +15,7 @@ mod simd;
 pub mod softmax;
 
 pub use exp::{exp, sigmoid};
+pub mod codes;
+pub mod l1;
+pub mod sad;
+pub mod top_k;

@@ -1,0 +1,2 @@
+//! Assignments on disk: exact and leaf search, documents, add, delete, verify.
+#![forbid(unsafe_code)]

@@ -4,18 +4,18 @@
 //! time, and stands beside a scalar twin that says what it computes. The twins are compared by property tests.
 
 pub mod attention;
+pub mod codes;
 mod exp;
 pub mod gelu;
 pub mod gemm;
+pub mod l1;
 mod lanes;
 pub mod layer_norm;
 pub mod pairwise_l1;
+pub mod sad;
 pub mod self_attention;
 mod simd;
 pub mod softmax;
+pub mod top_k;
 
 pub use exp::{exp, sigmoid};
-pub mod codes;
-pub mod l1;
-pub mod sad;
-pub mod top_k;

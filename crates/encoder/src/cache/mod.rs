@@ -1,0 +1,3 @@
+//! Embeddings on disk.
+
+pub(crate) mod map;

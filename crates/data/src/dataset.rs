@@ -98,7 +98,7 @@ pub(crate) fn held_out_by_hash(key: &str, share: f64) -> bool {
 }
 
 /// FNV-1a, finished as splitmix64 is so that short keys spread over the whole range.
-fn stable_hash(key: &str) -> u64 {
+pub(crate) fn stable_hash(key: &str) -> u64 {
     let fnv = key.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod collection;
+pub mod convert;
 mod dataset;
 pub mod embeddings;
 mod error;
@@ -18,6 +19,7 @@ mod open;
 pub mod pairs;
 mod qrels;
 mod run;
+mod walk;
 mod whole_folder;
 
 pub use collection::{Collection, Corpus, Document, Identified, Queries, Query, Taken};

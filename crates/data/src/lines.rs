@@ -1,6 +1,7 @@
 //! Text files line by line: numbers for the error messages, and what to do about a bad line.
 
 use crate::error::{Error, Place};
+use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -56,6 +57,15 @@ pub(crate) struct Line<'a> {
     pub(crate) number: usize,
 }
 
+/// The text of a file; one whose name ends in `.gz` is unpacked on the way.
+pub(crate) fn reader(path: &Path) -> Result<Box<dyn BufRead>, Error> {
+    let file = BufReader::new(File::open(path).map_err(Error::io(path))?);
+    Ok(match path.extension() {
+        Some(extension) if extension == "gz" => Box::new(BufReader::new(MultiGzDecoder::new(file))),
+        _ => Box::new(file),
+    })
+}
+
 /// Gives every line that is not blank to `take`, which returns what is wrong with it.
 ///
 /// An `Error` from `take` itself (an id seen before) is not a bad line: it always stops.
@@ -64,7 +74,7 @@ pub(crate) fn each(
     bad_lines: BadLines,
     mut take: impl FnMut(Line<'_>) -> Result<(), Bad>,
 ) -> Result<Skipped, Error> {
-    let mut file = BufReader::new(File::open(path).map_err(Error::io(path))?);
+    let mut file = reader(path)?;
     let mut skipped = Skipped::default();
     let mut bytes = Vec::new();
     for number in 1.. {

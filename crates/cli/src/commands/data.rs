@@ -1,10 +1,11 @@
-//! `retreever data`: fetch a data set by name, check one that is there, score a run.
+//! `retreever data`: fetch a data set by name, convert one that is on disk, check it, score a run.
 
 use crate::download;
 use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
+use retreever_data::convert::{Layout, convert};
 use retreever_data::formats::judgements::{self, Known};
-use retreever_data::formats::runs;
+use retreever_data::formats::{beir, runs};
 use retreever_data::get::{Named, get};
 use retreever_data::{AtRanks, BadLines, Dataset, Qrels, Skipped, evaluate, open};
 use serde_json::{Map, Value, json};
@@ -26,6 +27,23 @@ enum Action {
         /// The folder to write; in the cache unless given.
         #[arg(long)]
         out: Option<PathBuf>,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Turn a public data set that is on disk into a BEIR folder, as in the paper.
+    Convert {
+        /// The data set.
+        layout: PublicLayout,
+        /// The folder that it was unpacked to.
+        #[arg(long)]
+        from: PathBuf,
+        /// The folder to write.
+        #[arg(long)]
+        out: PathBuf,
+        /// Leave out records that cannot be read, and count them.
+        #[arg(long)]
+        skip_bad_lines: bool,
         /// Print one JSON object.
         #[arg(long)]
         json: bool,
@@ -75,6 +93,35 @@ impl From<Name> for Named {
     }
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum PublicLayout {
+    /// Natural Questions, original or simplified: a question and its long answer.
+    Nq,
+    /// HotpotQA: a question and its relevant paragraphs, joined.
+    Hotpotqa,
+    /// TopiOCQA: a conversation and the passage that answers its last question.
+    Topiocqa,
+    /// RepLiQA as JSONL: parts 0 to 3 to train on, part 4 to test.
+    Repliqa,
+    /// ImageNet-1k: 100 pairs of images a class.
+    Imagenet,
+    /// VoxCeleb2: 2 pairs of recordings a speaker.
+    Voxceleb2,
+}
+
+impl From<PublicLayout> for Layout {
+    fn from(layout: PublicLayout) -> Self {
+        match layout {
+            PublicLayout::Nq => Self::Nq,
+            PublicLayout::Hotpotqa => Self::HotpotQa,
+            PublicLayout::Topiocqa => Self::TopiOcqa,
+            PublicLayout::Repliqa => Self::RepliQa,
+            PublicLayout::Imagenet => Self::ImageNet,
+            PublicLayout::Voxceleb2 => Self::VoxCeleb2,
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.action {
         Action::Get { name, out, json } => {
@@ -86,6 +133,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 get(named, &folder, &mut download::bar())?
             };
             report(&dataset, &folder, *json);
+        }
+        Action::Convert { layout, from, out, skip_bad_lines, json } => {
+            let dataset = convert((*layout).into(), from, bad_lines(*skip_bad_lines))?;
+            beir::write(&dataset, out)?;
+            report(&dataset, out, *json);
         }
         Action::Check { path, skip_bad_lines, json } => {
             let dataset = open(path, bad_lines(*skip_bad_lines))?;

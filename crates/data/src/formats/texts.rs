@@ -7,6 +7,7 @@ use crate::collection::Document;
 use crate::dataset::Dataset;
 use crate::error::{Error, Place};
 use crate::lines::{BadLines, Skipped};
+use crate::walk;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -32,25 +33,9 @@ pub(crate) fn has_texts(folder: &Path) -> Result<bool, Error> {
     Ok(!files(folder)?.is_empty())
 }
 
-/// All files below, in the order of their paths.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let mut found = Vec::new();
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).map_err(Error::io(&folder))? {
-            let entry = entry.map_err(Error::io(&folder))?;
-            let (path, kind) = (entry.path(), entry.file_type().map_err(Error::io(&folder))?);
-            if entry.file_name().to_string_lossy().starts_with('.') {
-                continue;
-            }
-            if kind.is_dir() {
-                open.push(path);
-            } else if kind.is_file() && path.extension().is_some_and(|e| e == "txt" || e == "md") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
+    let mut found = walk::files(folder)?;
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "txt" || extension == "md"));
     Ok(found)
 }
 

@@ -7,15 +7,13 @@ use super::tidy;
 use crate::collection::{Document, Query};
 use crate::dataset::{Dataset, Split};
 use crate::error::{Error, Place};
+use crate::lines::reader;
 use crate::qrels::Qrels;
-use flate2::read::GzDecoder;
 use retreever_fetch::{Distribution, Package, Registry};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 pub(super) const PACKAGE: Package = Package {
@@ -97,8 +95,7 @@ fn domain(name: String) -> Map<String, Value> {
 
 /// The entries of a file in the order of their numbers.
 fn numbered<T: DeserializeOwned>(path: &Path) -> Result<BTreeMap<u64, T>, Error> {
-    let file = File::open(path).map_err(Error::io(path))?;
-    serde_json::from_reader(BufReader::new(GzDecoder::new(file)))
+    serde_json::from_reader(reader(path)?)
         .map_err(|error| Error::malformed(Place::file(path), error.to_string()))
 }
 
@@ -106,6 +103,7 @@ fn numbered<T: DeserializeOwned>(path: &Path) -> Result<BTreeMap<u64, T>, Error>
 mod tests {
     use super::*;
     use flate2::{Compression, write::GzEncoder};
+    use std::fs::File;
     use std::io::Write;
 
     fn put(folder: &Path, name: &str, json: &str) {

@@ -5,3 +5,4 @@ pub mod baselines;
 pub mod gemm;
 pub mod measurement;
 pub mod peer;
+pub mod report;

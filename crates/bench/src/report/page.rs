@@ -1,0 +1,129 @@
+//! The page: what was compared, the headline numbers, tables, figures, and every row.
+//!
+//! One file without scripts or anything fetched: it reads offline, in light and dark, on a narrow screen and on paper.
+
+use super::figures::{self, kept};
+use super::markup::{Escaped, grouped};
+use super::pooled::{Pooled, full, pool};
+use super::row::{Ablation, Method, Search};
+use super::tables;
+use super::{DataFacts, Report};
+use std::fmt::Write;
+
+const STYLE: &str = include_str!("page.css");
+
+/// The whole page.
+pub(super) fn render(report: &Report) -> String {
+    let pooled = pool(&report.rows);
+    let DataFacts { name, documents, training_pairs, test_queries } = &report.data;
+    let mut html = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+         <title>ReTreever on {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <h1>ReTreever beside its baselines: {title}</h1>\n\
+         <p class=\"facts\">{} documents, {} training pairs, {} test queries. Frozen encoder: {}, {} numbers. \
+         Measured on {}.</p>\n",
+        grouped(*documents),
+        grouped(*training_pairs),
+        grouped(*test_queries),
+        Escaped(&report.encoder),
+        grouped(report.width),
+        Escaped(&report.machine),
+        title = Escaped(name),
+    );
+    tiles(&mut html, &pooled);
+    section(&mut html, "Hierarchical methods", HIERARCHICAL, &tables::hierarchical(&pooled));
+    section(&mut html, "Representations", REPRESENTATIONS, &tables::representations(&pooled));
+    figure(&mut html, "Coarse to fine", COARSE_TO_FINE, &figures::coarse_to_fine(&pooled).to_svg());
+    figure(&mut html, "What a smaller size keeps", SHARE_OF_PEAK, &figures::share_of_peak(&pooled).to_svg());
+    figure(&mut html, "Approximate search", APPROXIMATE, &figures::approximate(&pooled).to_svg());
+    figure(&mut html, "Latency", LATENCY, &figures::latency(&pooled).to_svg());
+    let ablations: Vec<(Ablation, String)> = Ablation::ALL
+        .into_iter()
+        .filter_map(|ablation| Some((ablation, tables::ablation(&pooled, ablation)?)))
+        .collect();
+    if !ablations.is_empty() {
+        section(&mut html, "Ablations", ABLATIONS, "");
+        for (ablation, table) in ablations {
+            let _ = write!(html, "<h3>{}</h3>\n{table}", ablation.name());
+        }
+    }
+    let _ = write!(
+        html,
+        "<h2>Every row</h2>\n<details class=\"rows\"><summary>{} rows, each with the command that makes it \
+         again</summary>\n{}</details>\n<footer><p>Made by <code>{}</code>; the same numbers are in \
+         <a href=\"results.json\">results.json</a>.</p></footer>\n</main>\n</body>\n</html>\n",
+        grouped(report.rows.len()),
+        tables::everything(&report.rows),
+        Escaped(&report.command)
+    );
+    html
+}
+
+const HIERARCHICAL: &str = "Table 1 of the paper: quality and time of the methods that organise the corpus in a tree. \
+    Those that open leaves read about a tenth of the corpus; RAPTOR and rows that read 100 % score everything. Times are \
+    from a query's embedding to its ranking. Open a name for the command of its row.";
+const REPRESENTATIONS: &str = "Tables 2 and 5 of the paper: every method at its full size, every document scored. \
+    Measures are in hundredths, with the standard deviation over seeds where there are several; the best is bold.";
+const COARSE_TO_FINE: &str =
+    "One trained model at every size: a level of the tree, or the first numbers of an embedding.";
+const SHARE_OF_PEAK: &str =
+    "nDCG@10 at a quarter and at an eighth of the full size, as a share of the method's best.";
+const APPROXIMATE: &str = "Quality when a query may read only part of the corpus: the likeliest leaves of a tree, or \
+    the nearest lists of an inverted index. Further left is cheaper.";
+const LATENCY: &str = "Exact search for one query at a time, by the size of the representation.";
+const ABLATIONS: &str = "Tables 3, 4, 6, 7 and 9 of the paper, those that were asked for: one choice changed, the rest as \
+    in ReTreever.";
+
+fn section(html: &mut String, heading: &str, note: &str, body: &str) {
+    let _ = write!(html, "<h2>{heading}</h2>\n<p class=\"note\">{note}</p>\n{body}");
+}
+
+fn figure(html: &mut String, heading: &str, note: &str, svg: &str) {
+    section(html, heading, note, &format!("<figure><div class=\"scroll\">\n{svg}</div></figure>\n"));
+}
+
+/// The numbers to take away, where the rows have them.
+fn tiles(html: &mut String, pooled: &[Pooled<'_>]) {
+    let mut tiles: Vec<(String, String)> = Vec::new();
+    let best = [Method::Tree, Method::Stochastic]
+        .into_iter()
+        .filter_map(|method| full(pooled, method))
+        .max_by(|a, b| a.ndcg().total_cmp(&b.ndcg()));
+    if let Some(tree) = best {
+        let beside = full(pooled, Method::Encoder).map_or_else(String::new, |encoder| {
+            format!("; the encoder alone: {:.1}", 100.0 * encoder.ndcg())
+        });
+        let name = tree.key.method.name();
+        tiles.push((format!("{:.1}", 100.0 * tree.ndcg()), format!("nDCG@10 of {name}{beside}")));
+    }
+    if let Some(share) = kept(pooled, Method::Stochastic, 8) {
+        let text = "of its best nDCG@10 kept by ReTreever-Stochastic at an eighth of the size".into();
+        tiles.push((format!("{:.0} %", 100.0 * share), text));
+    }
+    if let Some((kept, read)) = leaf_search(pooled) {
+        let text =
+            format!("of exact nDCG@10 kept by leaf search reading {:.0} % of the corpus", 100.0 * read);
+        tiles.push((format!("{:.0} %", 100.0 * kept), text));
+    }
+    if tiles.is_empty() {
+        return;
+    }
+    html.push_str("<div class=\"tiles\">\n");
+    for (number, text) in tiles {
+        let _ = writeln!(html, "<div class=\"tile\"><b>{number}</b><span>{text}</span></div>");
+    }
+    html.push_str("</div>\n");
+}
+
+/// What the tree's leaf search keeps of its exact nDCG@10 near a fifth of the corpus, and what it read.
+fn leaf_search(pooled: &[Pooled<'_>]) -> Option<(f64, f64)> {
+    let exact = full(pooled, Method::Tree)?.ndcg();
+    let read = |group: &Pooled<'_>| group.stat(|row| row.share_read).mean;
+    let near = pooled
+        .iter()
+        .filter(|group| group.key.method == Method::Tree && group.key.search == Search::Leaves)
+        .filter(|group| group.key.variant.is_none())
+        .min_by(|a, b| (read(a) - 0.2).abs().total_cmp(&(read(b) - 0.2).abs()))?;
+    (exact > 0.0).then(|| (near.ndcg() / exact, read(near)))
+}

@@ -153,17 +153,25 @@ fn topiocqa_has_the_history_in_the_query() {
         json!([turn(1, json!([]), "q1"), turn(2, json!(["q1", "a1"]), "q2")]).to_string().as_bytes(),
     );
     let retriever = json!([{"conv_id": 9, "turn_id": 2, "question": "q1 [SEP] a1 [SEP] q2", "answers": ["x"],
-        "positive_ctxs": [{"title": "U", "text": "Other.", "passage_id": "5"}], "hard_negative_ctxs": []}]);
+        "positive_ctxs": [{"title": "U [SEP] V", "text": "Other.", "passage_id": "5"}], "hard_negative_ctxs": []}]);
     folder.put("retriever/all_history/dev.json", retriever.to_string().as_bytes());
+    folder.put("retriever/rewrites/dev.json", b"not read");
+    let without_passage =
+        json!([{"Conversation_no": 9, "Turn_no": 2, "Context": [], "Question": "q2", "Answer": ""}]);
+    folder.put("topiocqa_dev.json", without_passage.to_string().as_bytes());
     let dataset = folder.convert(Layout::TopiOcqa);
     let history = "q1 [SEP] a1 [SEP] q2";
     assert_eq!(
         trained(&dataset),
         set([("train-3-1", "q1", "T Passage."), ("train-3-2", history, "T Passage.")])
     );
-    assert_eq!(pairs(&dataset, &Split::Test), set([("test-9-2", history, "U Other.")]));
+    assert_eq!(pairs(&dataset, &Split::Test), set([("test-9-2", history, "U V Other.")]));
     folder.put("dev2.json", b"[{\"question\": \"q\"}]");
     assert!(folder.refused(Layout::TopiOcqa).contains("neither a turn"));
+    folder.put("dev2.json", retriever.to_string().as_bytes());
+    assert!(
+        folder.refused(Layout::TopiOcqa).ends_with("`test-9-2` came before; keep one file of each split")
+    );
 }
 
 #[test]

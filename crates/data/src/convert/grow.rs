@@ -36,9 +36,9 @@ impl Grow {
             return Err(Bad::line(format!("the document of the question `{}` is empty", query.id)));
         }
         let query_id = query.id.clone();
-        self.queries
-            .push(query)
-            .map_err(|taken| Bad::line(format!("the question `{}` came before", taken.id)))?;
+        self.queries.push(query).map_err(|taken| {
+            Bad::line(format!("the question `{}` came before; keep one file of each split", taken.id))
+        })?;
         let document = match self.ids.get(&text) {
             Some(id) => id.clone(),
             None => {
@@ -53,17 +53,20 @@ impl Grow {
         Ok(())
     }
 
-    /// How many queries there are by now.
-    pub(super) fn queries(&self) -> usize {
-        self.queries.len()
-    }
-
     pub(super) fn skipped(&mut self, skipped: Skipped) {
         self.skipped.add(skipped);
     }
 
     pub(super) fn finish(self) -> Dataset {
         Dataset { corpus: self.corpus, queries: self.queries, qrels: self.qrels, skipped: self.skipped }
+    }
+}
+
+/// An id that is a text or a number.
+pub(super) fn id(value: &Value) -> String {
+    match value {
+        Value::String(id) => id.clone(),
+        other => other.to_string(),
     }
 }
 

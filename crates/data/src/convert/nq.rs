@@ -4,19 +4,19 @@
 //! between blanks). The answer is the span that most annotators chose; of several annotators, two must agree.
 //! Questions without a long answer are left out. The public dev set is the test split.
 
-use super::grow::{Answered, Grow};
+use super::grow::{Answered, Grow, id};
 use super::records::{self, Source};
 use crate::collection::Query;
 use crate::dataset::{Dataset, Split};
 use crate::error::Error;
 use crate::lines::{Bad, BadLines};
 use serde::Deserialize;
-use serde_json::Map;
+use serde_json::{Map, Value};
 use std::path::Path;
 
 #[derive(Deserialize)]
 struct Record {
-    example_id: serde_json::Value,
+    example_id: Value,
     question_text: String,
     #[serde(default)]
     document_title: String,
@@ -60,10 +60,7 @@ fn split(name: &str) -> Option<Split> {
 
 fn take(grow: &mut Grow, split: &Split, record: Record) -> Result<(), Bad> {
     let Some(span) = chosen(&record.annotations) else { return Ok(()) };
-    let id = match &record.example_id {
-        serde_json::Value::String(id) => id.clone(),
-        other => other.to_string(),
-    };
+    let id = id(&record.example_id);
     let text = words(&record.article, span).ok_or_else(|| {
         Bad::line(format!("the answer of the question `{id}` is past the end of its article"))
     })?;

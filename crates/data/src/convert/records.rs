@@ -13,7 +13,7 @@ use std::path::Path;
 pub(super) struct Source<'a> {
     pub(super) folder: &'a Path,
     pub(super) bad_lines: BadLines,
-    /// The split of a file by its name, or that it is none of the data set's.
+    /// The split of a file by its path below the folder, or that it is none of the data set's.
     pub(super) split: fn(&str) -> Option<Split>,
     /// What files there should be, for the error when there is none.
     pub(super) expected: &'static str,
@@ -27,7 +27,7 @@ pub(super) fn convert<T: DeserializeOwned>(
     let mut grow = Grow::default();
     let mut found = false;
     for path in walk::files(source.folder)? {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = path.strip_prefix(source.folder).unwrap_or(&path).to_string_lossy();
         let plain = name.strip_suffix(".gz").unwrap_or(&name);
         let is_json = plain.ends_with(".json") || plain.ends_with(".jsonl");
         let Some(split) = (source.split)(plain).filter(|_| is_json) else { continue };

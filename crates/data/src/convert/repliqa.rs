@@ -31,7 +31,7 @@ pub(super) fn convert(folder: &Path, bad_lines: BadLines) -> Result<Dataset, Err
 }
 
 fn split(name: &str) -> Option<Split> {
-    match name.strip_prefix("repliqa_")?.bytes().next()? {
+    match name.rsplit_once("repliqa_")?.1.bytes().next()? {
         b'0'..=b'3' => Some(Split::Train),
         b'4' => Some(Split::Test),
         _ => None,

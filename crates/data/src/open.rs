@@ -1,6 +1,7 @@
 //! A data set by its path, whatever it is kept in.
 
 use crate::dataset::Dataset;
+use crate::embeddings;
 use crate::error::{Error, Place};
 use crate::formats::{beir, text_pairs, texts};
 use crate::lines::BadLines;
@@ -40,16 +41,13 @@ pub fn kind(path: &Path) -> Result<Kind, Error> {
             unknown(&format!("{ACCEPTED}; found none of them in it"))
         };
     }
-    match path.extension().and_then(|extension| extension.to_str()) {
-        Some("npy" | "safetensors") => {
-            return unknown("this holds embeddings, not texts: give it as embeddings (--embeddings)");
-        }
-        Some("parquet") => {
-            return unknown(
-                "parquet is not read; write JSONL: pandas.read_parquet(FILE).to_json(OUT, orient='records', lines=True)",
-            );
-        }
-        _ => {}
+    if embeddings::is_named_so(path) {
+        return unknown("this holds embeddings, not texts: give it as embeddings (--embeddings)");
+    }
+    if path.extension().is_some_and(|extension| extension == "parquet") {
+        return unknown(
+            "parquet is not read; write JSONL: pandas.read_parquet(FILE).to_json(OUT, orient='records', lines=True)",
+        );
     }
     let first = first_line(path)?;
     if text_pairs::is_pair(&first) {

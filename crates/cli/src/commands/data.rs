@@ -4,12 +4,13 @@ use crate::download;
 use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
 use retreever_data::convert::{Layout, convert};
+use retreever_data::embeddings::{self, Table};
 use retreever_data::formats::judgements::{self, Known};
 use retreever_data::formats::{beir, runs};
 use retreever_data::get::{Named, get};
-use retreever_data::{AtRanks, BadLines, Dataset, Qrels, Skipped, evaluate, open};
+use retreever_data::{AtRanks, BadLines, Dataset, Embeddings, Qrels, Run, Skipped, evaluate, open};
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What to do with data.
 #[derive(clap::Args)]
@@ -50,7 +51,8 @@ enum Action {
     },
     /// Read a data set from end to end and count what is in it.
     Check {
-        /// A BEIR folder, a folder of .txt or .md files, a JSONL file of pairs or of documents.
+        /// A BEIR folder, a folder of .txt or .md files, a JSONL file of pairs or of documents, or embeddings
+        /// (.npy, .safetensors).
         path: PathBuf,
         /// Leave out lines that cannot be read, and count them.
         #[arg(long)]
@@ -140,8 +142,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             report(&dataset, out, *json);
         }
         Action::Check { path, skip_bad_lines, json } => {
-            let dataset = open(path, bad_lines(*skip_bad_lines))?;
-            report(&dataset, path, *json);
+            if embeddings::is_named_so(path) {
+                report_embeddings(&embeddings::open(path)?, path, *json);
+            } else {
+                report(&open(path, bad_lines(*skip_bad_lines))?, path, *json);
+            }
         }
         Action::Score { qrels, run, skip_bad_lines, json } => {
             let bad_lines = bad_lines(*skip_bad_lines);
@@ -167,7 +172,7 @@ fn warn(skipped: &Skipped) {
 }
 
 /// What is in a data set, for people or for programs.
-fn report(dataset: &Dataset, path: &std::path::Path, json: bool) {
+fn report(dataset: &Dataset, path: &Path, json: bool) {
     warn(&dataset.skipped);
     let (documents, queries) = (dataset.corpus.len(), dataset.queries.len());
     if json {
@@ -190,8 +195,21 @@ fn report(dataset: &Dataset, path: &std::path::Path, json: bool) {
     }
 }
 
+/// How many embeddings there are, for people or for programs.
+fn report_embeddings(table: &Table, path: &Path, json: bool) {
+    let (items, width, tokens) = (table.len(), table.width(), table.rows());
+    if json {
+        println!("{}", json!({"path": path, "items": items, "width": width, "tokens": tokens}));
+    } else {
+        println!(
+            "{}\n{items:>9} items of {tokens} tokens in all\n{width:>9} numbers a token",
+            path.display()
+        );
+    }
+}
+
 /// The measures of a run, for people or for programs.
-fn score(qrels: &Qrels, run: &retreever_data::Run, json: bool) {
+fn score(qrels: &Qrels, run: &Run, json: bool) {
     let scores = evaluate(qrels, run);
     let mean = &scores.mean;
     if json {

@@ -10,7 +10,7 @@ mod ragged;
 mod safetensors;
 mod table;
 
-pub use open::{open, save};
+pub use open::{is_named_so, open, save};
 pub use ragged::Ragged;
 pub use table::Table;
 

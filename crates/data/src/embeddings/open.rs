@@ -29,6 +29,11 @@ fn format(path: &Path) -> Result<Format, Error> {
     }
 }
 
+/// Whether a path is named as embeddings are: `.npy` or `.safetensors`.
+pub fn is_named_so(path: &Path) -> bool {
+    format(path).is_ok()
+}
+
 /// `NAME.offsets.npy` for `NAME.npy`.
 fn beside(path: &Path, part: &str) -> PathBuf {
     path.with_extension(format!("{part}.npy"))

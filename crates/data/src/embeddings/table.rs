@@ -56,6 +56,11 @@ impl Table {
         self.ragged.as_ref().map_or(self.rows.len() / self.width, |ragged| ragged.offsets.len() - 1)
     }
 
+    /// How many token rows there are in all.
+    pub fn rows(&self) -> usize {
+        self.rows.len() / self.width
+    }
+
     /// Pooled embeddings of all items, `[items, width]`.
     pub fn all_pooled(&self) -> Cow<'_, [f32]> {
         match &self.ragged {

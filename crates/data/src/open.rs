@@ -4,9 +4,9 @@ use crate::dataset::Dataset;
 use crate::embeddings;
 use crate::error::{Error, Place};
 use crate::formats::{beir, text_pairs, texts};
-use crate::lines::BadLines;
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use crate::lines::{self, BadLines};
+use std::fs;
+use std::io::{BufRead, Read};
 use std::path::Path;
 
 /// What a path holds.
@@ -76,7 +76,7 @@ pub fn open(path: &Path, bad_lines: BadLines) -> Result<Dataset, Error> {
 
 /// The first line that is not blank; what is not UTF-8 in it is replaced.
 fn first_line(path: &Path) -> Result<String, Error> {
-    let mut file = BufReader::new(File::open(path).map_err(Error::io(path))?.take(FIRST_LINE));
+    let mut file = lines::reader(path)?.take(FIRST_LINE);
     let mut bytes = Vec::new();
     loop {
         bytes.clear();

@@ -1,5 +1,6 @@
 //! Text data in every format: what is there is read, and what is broken is named by file and line.
 
+use proptest::prelude::*;
 use retreever_data::formats::judgements::{self, Known};
 use retreever_data::formats::{beir, runs};
 use retreever_data::{BadLines, Dataset, Error, Kind, Qrels, Split, kind, open};
@@ -258,4 +259,29 @@ fn a_share_of_training_queries_is_held_out_by_their_ids() {
     let before = dataset.clone();
     dataset.hold_out_dev(0.5);
     assert_eq!(dataset, before);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn no_bytes_make_the_readers_panic(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..12),
+        cut in any::<prop::sample::Index>(),
+        which in 0usize..3,
+    ) {
+        let folder = small();
+        let name = ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"][which];
+        let mut bytes = fs::read(folder.path(name)).unwrap();
+        bytes.truncate(cut.index(bytes.len()) + 1);
+        for (at, byte) in edits {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let path = folder.put(name, &bytes);
+        let _ = folder.open();
+        let _ = open(folder.0.path(), BadLines::Skip);
+        let _ = open(&path, BadLines::Skip);
+        let _ = runs::read(&path, BadLines::Skip);
+    }
 }

@@ -28,9 +28,8 @@ enum Action {
         /// The folder to write; in the cache unless given.
         #[arg(long)]
         out: Option<PathBuf>,
-        /// Print one JSON object.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: Output,
     },
     /// Turn a public data set that is on disk into a BEIR folder, as in the paper.
     Convert {
@@ -42,24 +41,20 @@ enum Action {
         /// The folder to write.
         #[arg(long)]
         out: PathBuf,
-        /// Leave out records that cannot be read, and count them.
-        #[arg(long)]
-        skip_bad_lines: bool,
-        /// Print one JSON object.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        lines: Lines,
+        #[command(flatten)]
+        output: Output,
     },
     /// Read a data set from end to end and count what is in it.
     Check {
         /// A BEIR folder, a folder of .txt or .md files, a JSONL file of pairs or of documents, or embeddings
         /// (.npy, .safetensors).
         path: PathBuf,
-        /// Leave out lines that cannot be read, and count them.
-        #[arg(long)]
-        skip_bad_lines: bool,
-        /// Print one JSON object.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        lines: Lines,
+        #[command(flatten)]
+        output: Output,
     },
     /// Score a TREC run against judgements.
     Score {
@@ -69,12 +64,10 @@ enum Action {
         /// The run: `query Q0 document rank score tag`.
         #[arg(long)]
         run: PathBuf,
-        /// Leave out lines that cannot be read, and count them.
-        #[arg(long)]
-        skip_bad_lines: bool,
-        /// Print one JSON object.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        lines: Lines,
+        #[command(flatten)]
+        output: Output,
     },
 }
 
@@ -126,7 +119,7 @@ impl From<PublicLayout> for Layout {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     match &args.action {
-        Action::Get { name, out, json } => {
+        Action::Get { name, out, output } => {
             let named = Named::from(*name);
             let folder = out.clone().unwrap_or_else(|| named.folder());
             let dataset = if out.is_none() && folder.exists() {
@@ -134,34 +127,51 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             } else {
                 get(named, &folder, &mut download::bar())?
             };
-            report(&dataset, &folder, *json);
+            report(&dataset, &folder, output);
         }
-        Action::Convert { layout, from, out, skip_bad_lines, json } => {
-            let dataset = convert((*layout).into(), from, bad_lines(*skip_bad_lines))?;
+        Action::Convert { layout, from, out, lines, output } => {
+            let dataset = convert((*layout).into(), from, lines.bad())?;
             beir::write(&dataset, out)?;
-            report(&dataset, out, *json);
+            report(&dataset, out, output);
         }
-        Action::Check { path, skip_bad_lines, json } => {
+        Action::Check { path, lines, output } => {
             if embeddings::is_named_so(path) {
-                report_embeddings(&embeddings::open(path)?, path, *json);
+                report_embeddings(&embeddings::open(path)?, path, output);
             } else {
-                report(&open(path, bad_lines(*skip_bad_lines))?, path, *json);
+                report(&open(path, lines.bad())?, path, output);
             }
         }
-        Action::Score { qrels, run, skip_bad_lines, json } => {
-            let bad_lines = bad_lines(*skip_bad_lines);
-            let (qrels, mut skipped) = judgements::read(qrels, Known::Anything, bad_lines)?;
-            let (run, more) = runs::read(run, bad_lines)?;
+        Action::Score { qrels, run, lines, output } => {
+            let (qrels, mut skipped) = judgements::read(qrels, Known::Anything, lines.bad())?;
+            let (run, more) = runs::read(run, lines.bad())?;
             skipped.add(more);
             warn(&skipped);
-            score(&qrels, &run, *json);
+            score(&qrels, &run, output);
         }
     }
     Ok(())
 }
 
-fn bad_lines(skip: bool) -> BadLines {
-    if skip { BadLines::Skip } else { BadLines::Stop }
+/// How results are printed.
+#[derive(clap::Args)]
+struct Output {
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What happens to lines that cannot be read.
+#[derive(clap::Args)]
+struct Lines {
+    /// Leave out lines that cannot be read, and count them.
+    #[arg(long)]
+    skip_bad_lines: bool,
+}
+
+impl Lines {
+    fn bad(&self) -> BadLines {
+        if self.skip_bad_lines { BadLines::Skip } else { BadLines::Stop }
+    }
 }
 
 fn warn(skipped: &Skipped) {
@@ -172,10 +182,10 @@ fn warn(skipped: &Skipped) {
 }
 
 /// What is in a data set, for people or for programs.
-fn report(dataset: &Dataset, path: &Path, json: bool) {
+fn report(dataset: &Dataset, path: &Path, output: &Output) {
     warn(&dataset.skipped);
     let (documents, queries) = (dataset.corpus.len(), dataset.queries.len());
-    if json {
+    if output.json {
         let splits = dataset.qrels.iter().map(|(split, qrels)| {
             (split.to_string(), json!({"queries": qrels.len(), "judgements": qrels.judgements()}))
         });
@@ -183,7 +193,7 @@ fn report(dataset: &Dataset, path: &Path, json: bool) {
         let skipped = dataset.skipped.lines;
         println!(
             "{}",
-            json!({"path": path, "documents": documents, "queries": queries, "splits": splits, "skipped": skipped})
+            json!({"path": path.to_string_lossy(), "documents": documents, "queries": queries, "splits": splits, "skipped": skipped})
         );
         return;
     }
@@ -196,10 +206,13 @@ fn report(dataset: &Dataset, path: &Path, json: bool) {
 }
 
 /// How many embeddings there are, for people or for programs.
-fn report_embeddings(table: &Table, path: &Path, json: bool) {
+fn report_embeddings(table: &Table, path: &Path, output: &Output) {
     let (items, width, tokens) = (table.len(), table.width(), table.rows());
-    if json {
-        println!("{}", json!({"path": path, "items": items, "width": width, "tokens": tokens}));
+    if output.json {
+        println!(
+            "{}",
+            json!({"path": path.to_string_lossy(), "items": items, "width": width, "tokens": tokens})
+        );
     } else {
         println!(
             "{}\n{items:>9} items of {tokens} tokens in all\n{width:>9} numbers a token",
@@ -209,10 +222,10 @@ fn report_embeddings(table: &Table, path: &Path, json: bool) {
 }
 
 /// The measures of a run, for people or for programs.
-fn score(qrels: &Qrels, run: &Run, json: bool) {
+fn score(qrels: &Qrels, run: &Run, output: &Output) {
     let scores = evaluate(qrels, run);
     let mean = &scores.mean;
-    if json {
+    if output.json {
         println!("{}", json!({"mean": mean, "queries": qrels.len(), "unanswered": scores.unanswered}));
         return;
     }

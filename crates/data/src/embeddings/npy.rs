@@ -17,9 +17,15 @@ pub(super) fn read(path: &Path) -> Result<Array, Error> {
     let file = File::open(path).map_err(Error::io(path))?;
     let length = file.metadata().map_err(Error::io(path))?.len();
     let mut file = BufReader::new(file);
+    // What comes before the numbers is checked against the length before it is read.
+    let holds = |expected: u64| match length {
+        found if found < expected => Err(Error::Length { place: place.clone(), expected, found }),
+        _ => Ok(()),
+    };
 
     let mut start = [0; 8];
-    read_exact(&mut file, &mut start, path, 8, length)?;
+    holds(8)?;
+    file.read_exact(&mut start).map_err(Error::io(path))?;
     if &start[..6] != MAGIC {
         return Err(Error::malformed(place, "not a .npy file (it does not start with \\x93NUMPY)"));
     }
@@ -32,11 +38,10 @@ pub(super) fn read(path: &Path) -> Result<Array, Error> {
         }
     };
     let mut size = [0; 4];
-    read_exact(&mut file, &mut size[..size_bytes], path, 8 + size_bytes as u64, length)?;
+    holds(8 + size_bytes as u64)?;
+    file.read_exact(&mut size[..size_bytes]).map_err(Error::io(path))?;
     let before_numbers = 8 + size_bytes as u64 + u64::from(u32::from_le_bytes(size));
-    if before_numbers > length {
-        return Err(Error::Length { place, expected: before_numbers, found: length });
-    }
+    holds(before_numbers)?;
     let mut header = vec![0; u32::from_le_bytes(size) as usize];
     file.read_exact(&mut header).map_err(Error::io(path))?;
     let header = String::from_utf8_lossy(&header);
@@ -53,19 +58,6 @@ pub(super) fn read(path: &Path) -> Result<Array, Error> {
     let mut bytes = Vec::with_capacity((expected - before_numbers) as usize);
     file.read_to_end(&mut bytes).map_err(Error::io(path))?;
     Ok(Array { place, shape, numbers: Numbers::decode(dtype, &bytes) })
-}
-
-fn read_exact(
-    file: &mut impl Read,
-    bytes: &mut [u8],
-    path: &Path,
-    expected: u64,
-    found: u64,
-) -> Result<(), Error> {
-    if found < expected {
-        return Err(Error::Length { place: Place::file(path), expected, found });
-    }
-    file.read_exact(bytes).map_err(Error::io(path))
 }
 
 struct Header {

@@ -1,0 +1,204 @@
+//! Queries and answers: what was asked, what came back, and what is guaranteed about it.
+//!
+//! The score of a document is `1 - TVD = 1 - L1 / 2` between its assignment and the query's at the level
+//! asked for, which is also the sum over nodes of the smaller of the two numbers: see [`Explanation`].
+
+mod approximate;
+mod explain;
+mod leaves;
+mod probe;
+pub mod rows;
+mod scan;
+mod words;
+
+pub use explain::{Explanation, Share, Step};
+pub use words::Fusion;
+
+use crate::segment::Segment;
+use crate::{Error, Filter, Result, Shape, Snapshot};
+use probe::Probe;
+use retreever_tree::{Assignment, Level};
+use scan::{Found, everything, nearest};
+use serde::Serialize;
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Query<'a> {
+    /// How the query spreads over the tree.
+    pub assignment: Assignment<'a>,
+    /// How many documents to find.
+    pub k: usize,
+    /// The level to compare at; the leaves if nothing is said.
+    pub level: Option<Level>,
+    /// How to search.
+    pub mode: Mode,
+    /// Which documents may be found.
+    pub filter: Option<Filter>,
+}
+
+impl<'a> Query<'a> {
+    /// The `k` nearest at the leaves, exactly.
+    pub fn new(assignment: Assignment<'a>, k: usize) -> Self {
+        Self { assignment, k, level: None, mode: Mode::Exact, filter: None }
+    }
+}
+
+/// How to search.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Mode {
+    /// Every document counts: the answer is that of scoring them all.
+    Exact,
+    /// Only the documents of the query's likeliest leaves.
+    Leaves(Opening),
+    /// The codes of a coarse level choose `rerank` documents, which are then scored. No guarantee.
+    Approximate {
+        /// How many documents are scored.
+        rerank: usize,
+    },
+}
+
+/// How many leaves to open.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Opening {
+    /// This many of the likeliest.
+    Top(usize),
+    /// The likeliest, until this share of the documents is read.
+    Read(f64),
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Answer {
+    /// The documents found, best first; equals in the order they were added.
+    pub hits: Vec<Hit>,
+    /// What is certain about them.
+    pub guarantee: Guarantee,
+    /// The share of the documents that were looked at, between 0 and 1.
+    pub share_read: f64,
+}
+
+/// What is certain about an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Guarantee {
+    /// No document that was left out scores higher.
+    Exact,
+    /// A document that was not read scores at most this.
+    UnreadAtMost(f64),
+    /// Nothing is certain about documents that were left out.
+    None,
+}
+
+/// A document found.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Hit {
+    /// How well it fits: at most 1.
+    pub score: f64,
+    #[serde(skip)]
+    pub(crate) segment: usize,
+    #[serde(skip)]
+    pub(crate) row: usize,
+}
+
+impl Hit {
+    fn new(found: Found) -> Self {
+        Self { score: 1.0 - found.distance / 2.0, segment: found.view, row: found.row }
+    }
+}
+
+/// A segment, and which of its rows may be found.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) segment: &'a Segment,
+    /// One bit a row; nothing stands for all rows.
+    pub(crate) allowed: Option<&'a [u64]>,
+}
+
+impl View<'_> {
+    #[inline(always)]
+    pub(crate) fn allows(&self, row: usize) -> bool {
+        self.allowed.is_none_or(|bits| bits[row / 64] >> (row % 64) & 1 == 1)
+    }
+}
+
+impl Snapshot {
+    /// Answers one query.
+    pub fn search(&self, query: &Query<'_>) -> Result<Answer> {
+        let level = self.level(query)?;
+        let bits = query.filter.as_ref().map(|filter| filter.rows(self)).transpose()?;
+        let views = self.views(bits.as_deref());
+        let probe = Probe::new(query.assignment, level);
+        let (found, guarantee, read) = match query.mode {
+            Mode::Exact => {
+                let found = nearest(&views, &everything(&views), &[probe], query.k)?.remove(0);
+                (found, Guarantee::Exact, self.len())
+            }
+            Mode::Leaves(opening) => {
+                leaves::search(self, &views, query.assignment, probe, (opening, query.k))?
+            }
+            Mode::Approximate { rerank } => {
+                let found = approximate::search(&views, query.assignment, &probe, (rerank, query.k))?;
+                (found, Guarantee::None, self.len())
+            }
+        };
+        let share_read = if self.is_empty() { 0.0 } else { read as f64 / self.len() as f64 };
+        Ok(Answer { hits: found.into_iter().map(Hit::new).collect(), guarantee, share_read })
+    }
+
+    /// Answers many queries exactly at one level, each document's codes read once for all of them.
+    pub fn search_batch(
+        &self,
+        queries: &[Assignment<'_>],
+        level: Option<Level>,
+        k: usize,
+    ) -> Result<Vec<Answer>> {
+        let views = self.views(None);
+        let probes = queries
+            .iter()
+            .map(|assignment| {
+                let query = Query { level, ..Query::new(*assignment, k) };
+                Ok(Probe::new(*assignment, self.level(&query)?))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let found = nearest(&views, &everything(&views), &probes, k)?;
+        let share_read = if self.is_empty() { 0.0 } else { 1.0 };
+        Ok(found
+            .into_iter()
+            .map(|found| Answer {
+                hits: found.into_iter().map(Hit::new).collect(),
+                guarantee: Guarantee::Exact,
+                share_read,
+            })
+            .collect())
+    }
+
+    /// The level to compare at, if the query is of this tree.
+    fn level(&self, query: &Query<'_>) -> Result<Level> {
+        let Query { assignment, level, .. } = query;
+        let shape = Shape { depth: assignment.depth(), nesting: assignment.nesting() };
+        if shape != self.shape() {
+            return Err(Error::Tree { expected: self.shape().to_string(), received: shape.to_string() });
+        }
+        let leaves = shape.depth.leaf_level();
+        match level {
+            Some(level) if *level > leaves || *level == Level::ROOT => {
+                Err(Error::Level { level: level.get(), leaves: leaves.get() })
+            }
+            level => Ok(level.unwrap_or(leaves)),
+        }
+    }
+
+    /// The segments with their live rows, or with the rows that `bits` allow.
+    pub(crate) fn views<'a>(&'a self, bits: Option<&'a [Vec<u64>]>) -> Vec<View<'a>> {
+        let whole = self.len() == self.segments().map(Segment::len).sum::<usize>();
+        let views = self.segments.iter().enumerate().map(|(number, segment)| View {
+            segment,
+            allowed: match bits {
+                Some(bits) => Some(&bits[number]),
+                None if whole => None,
+                None => Some(&self.live[number]),
+            },
+        });
+        views.collect()
+    }
+}

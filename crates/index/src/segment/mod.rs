@@ -1,0 +1,262 @@
+//! Segments: the assignments of many documents in one immutable file, with codes at every level.
+//!
+//! Rows lie in the order of their likeliest leaf, so the documents of a leaf are neighbours. Each level has
+//! two planes of four-bit codes with certified errors ([`retreever_kernels::codes`]); the rows themselves, in
+//! single precision, are read only for the few documents that the codes cannot rule out.
+
+mod build;
+mod codebook;
+mod layout;
+mod scale;
+
+pub use build::{Durability, Input, build};
+pub(crate) use layout::envelope_level;
+pub(crate) use scale::{CLASSES, scale};
+
+use crate::map::Map;
+use crate::sealed::Seal;
+use crate::{Error, Result};
+use layout::{Kind, Layout};
+use retreever_kernels::codes::Codebook;
+use retreever_tree::{Depth, LeafId, Level, Nesting};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// What kind of tree the rows are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// How deep it is.
+    pub depth: Depth,
+    /// Whether coarse levels follow from the leaves.
+    pub nesting: Nesting,
+}
+
+impl Shape {
+    /// How many numbers a row has.
+    pub fn width(self) -> usize {
+        self.nesting.row_width(self.depth)
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nesting = match self.nesting {
+            Nesting::Nested => "nested levels",
+            Nesting::PerLevel => "levels of their own",
+        };
+        write!(f, "depth {} and {nesting}", self.depth)
+    }
+}
+
+/// An open segment.
+#[derive(Debug)]
+pub struct Segment {
+    path: PathBuf,
+    map: Map,
+    seal: Seal,
+    layout: Layout,
+    books: Vec<Codebook>,
+    leaves: Vec<u32>,
+    sequence: Vec<u64>,
+}
+
+/// The codes of a run of rows at one level.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Codes<'a> {
+    pub(crate) scales: &'a [u8],
+    pub(crate) errors: &'a [u8],
+    pub(crate) cells: &'a [u8],
+}
+
+/// An error read back: infinite for the largest unit.
+pub(crate) fn error_at(errors: &[u8], index: usize) -> f32 {
+    match u16::from_le_bytes([errors[2 * index], errors[2 * index + 1]]) {
+        u16::MAX => f32::INFINITY,
+        units => f32::from(units) / 32768.0,
+    }
+}
+
+impl Segment {
+    /// Opens a segment: checks the seal, the header and the small tables, and leaves the rest until it is read.
+    pub fn open(path: &Path) -> Result<Self> {
+        let map = Map::open(path)?;
+        let seal = Seal::open(path, &map)?;
+        let header = seal.read(&map, 0..crate::sealed::BLOCK.min(seal.length()))?;
+        let layout = Layout::read(path, header)?;
+        if layout.end != seal.length() as u64 {
+            return Err(Error::damaged(path, layout.end, "the file ends elsewhere than its sections"));
+        }
+        let mut segment = Self {
+            path: path.to_owned(),
+            map,
+            seal,
+            layout,
+            books: Vec::new(),
+            leaves: Vec::new(),
+            sequence: Vec::new(),
+        };
+        segment.books = segment
+            .layout
+            .shape
+            .depth
+            .levels()
+            .map(|level| segment.read_book(level))
+            .collect::<Result<_>>()?;
+        segment.leaves = segment.words(Kind::Leaves)?;
+        let sequence = segment.section(Kind::Sequence, 0, 0..segment.len(), 8)?;
+        segment.sequence =
+            sequence.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        segment.check()?;
+        Ok(segment)
+    }
+
+    /// Refuses tables that would lead elsewhere than into the segment.
+    fn check(&self) -> Result<()> {
+        let damaged = |what: &str| Err(Error::damaged(&self.path, 0, what));
+        if !self.leaves.is_sorted() || self.leaves.last() != Some(&(self.len() as u32)) {
+            return damaged("the rows of the leaves do not add up");
+        }
+        if !self.sequence.is_sorted_by(|a, b| a < b) {
+            return damaged("the sequence numbers do not rise");
+        }
+        Ok(())
+    }
+
+    /// The tree.
+    pub fn shape(&self) -> Shape {
+        self.layout.shape
+    }
+
+    /// How many rows there are, deleted ones too.
+    pub fn len(&self) -> usize {
+        self.layout.rows
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads and checks every byte.
+    pub fn verify(&self) -> Result<()> {
+        self.seal.verify(&self.map)
+    }
+
+    /// The sequence numbers, rising.
+    pub(crate) fn sequence(&self) -> &[u64] {
+        &self.sequence
+    }
+
+    /// The rank of a sequence number among those of the segment.
+    pub(crate) fn rank(&self, sequence: u64) -> Option<usize> {
+        let first = *self.sequence.first()?;
+        let guess = usize::try_from(sequence.checked_sub(first)?).ok()?;
+        if self.sequence.get(guess) == Some(&sequence) {
+            return Some(guess);
+        }
+        self.sequence.binary_search(&sequence).ok()
+    }
+
+    /// The row of each rank.
+    pub(crate) fn rows_by_rank(&self) -> Result<Vec<u32>> {
+        let rows = self.words(Kind::RowOf)?;
+        match rows.iter().all(|row| (*row as usize) < self.len()) {
+            true => Ok(rows),
+            false => Err(Error::damaged(&self.path, 0, "a rank leads to no row")),
+        }
+    }
+
+    /// The row of a rank.
+    pub(crate) fn row_at(&self, rank: usize) -> Result<usize> {
+        let bytes = self.section(Kind::RowOf, 0, rank..rank + 1, 4)?;
+        let row = u32::from_le_bytes(bytes.try_into().expect("four bytes")) as usize;
+        match row < self.len() {
+            true => Ok(row),
+            false => Err(Error::damaged(&self.path, 0, "a rank leads to no row")),
+        }
+    }
+
+    /// The rank of a row: the order in which rows were added.
+    pub(crate) fn rank_of(&self, row: usize) -> Result<usize> {
+        let bytes = self.section(Kind::RankOf, 0, row..row + 1, 4)?;
+        let rank = u32::from_le_bytes(bytes.try_into().expect("four bytes")) as usize;
+        match rank < self.len() {
+            true => Ok(rank),
+            false => Err(Error::damaged(&self.path, 0, "a row has no rank")),
+        }
+    }
+
+    /// The rows whose likeliest leaf is `leaf`.
+    pub fn leaf(&self, leaf: LeafId) -> Range<usize> {
+        self.leaves[leaf.index()] as usize..self.leaves[leaf.index() + 1] as usize
+    }
+
+    /// For every leaf with rows: the largest number of each node of [`envelope_level`] among them.
+    pub(crate) fn envelopes(&self) -> Result<Vec<(LeafId, Vec<f32>)>> {
+        let width = envelope_level(self.layout.shape.depth).width();
+        let mut out = Vec::with_capacity(self.layout.occupied);
+        for leaf in 0..self.leaves.len() - 1 {
+            if self.leaves[leaf] < self.leaves[leaf + 1] {
+                let bytes = self.section(Kind::Envelope, 0, out.len()..out.len() + 1, 4 * width)?;
+                out.push((LeafId::new(leaf as u32), numbers(bytes)));
+            }
+        }
+        Ok(out)
+    }
+
+    /// The codebook of a level.
+    pub(crate) fn book(&self, level: Level) -> &Codebook {
+        &self.books[level.get() - 1]
+    }
+
+    /// The first plane of a run of rows.
+    pub(crate) fn codes(&self, level: Level, rows: Range<usize>) -> Result<Codes<'_>> {
+        let number = level.get() as u8;
+        Ok(Codes {
+            scales: self.section(Kind::Scales, number, rows.clone(), 1)?,
+            errors: self.section(Kind::Errors, number, rows.clone(), 4)?,
+            cells: self.section(Kind::Cells, number, rows, level.width() / 2)?,
+        })
+    }
+
+    /// The second plane of one row.
+    pub(crate) fn parts(&self, level: Level, row: usize) -> Result<&[u8]> {
+        self.section(Kind::Parts, level.get() as u8, row..row + 1, level.width() / 2)
+    }
+
+    /// The numbers of a row as they were given.
+    pub fn row(&self, row: usize) -> Result<Vec<f32>> {
+        self.section(Kind::Rows, 0, row..row + 1, 4 * self.layout.shape.width()).map(numbers)
+    }
+
+    fn section(&self, kind: Kind, level: u8, items: Range<usize>, each: usize) -> Result<&[u8]> {
+        let section = self.layout.section(kind, level);
+        let start = section.offset as usize;
+        debug_assert!(items.end * each <= section.length as usize);
+        self.seal.read(&self.map, start + items.start * each..start + items.end * each)
+    }
+
+    fn words(&self, kind: Kind) -> Result<Vec<u32>> {
+        let count = self.layout.section(kind, 0).length as usize / 4;
+        let bytes = self.section(kind, 0, 0..count, 4)?;
+        Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
+    }
+
+    fn read_book(&self, level: Level) -> Result<Codebook> {
+        let bytes = self.section(Kind::Book, level.get() as u8, 0..1, 17 * 4 + 16)?;
+        let bounds = numbers(&bytes[..17 * 4]);
+        let values = bytes[17 * 4..].try_into().expect("sixteen bytes");
+        Ok(Codebook { bounds: bounds.try_into().expect("seventeen numbers"), values })
+    }
+}
+
+fn numbers(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+}

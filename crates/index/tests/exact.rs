@@ -1,0 +1,250 @@
+//! Every mode against scoring each document by definition.
+
+mod made;
+
+use made::{Dice, Recipe};
+use proptest::prelude::*;
+use retreever_index::segment::{Durability, Input, Segment, build};
+use retreever_index::{
+    Document, Filter, Fusion, Guarantee, Hit, Index, Mode, Opening, Query, Shape, Snapshot,
+};
+use retreever_kernels::l1::l1;
+use retreever_tree::{Assignment, Assignments, LeafId, Level, Nesting, NodeId};
+use serde_json::json;
+
+fn recipe() -> impl Strategy<Value = Recipe> {
+    let nesting = prop_oneof![3 => Just(Nesting::Nested), 1 => Just(Nesting::PerLevel)];
+    (1u8..9, nesting, prop_oneof![Just(0.05f32), Just(0.3), Just(2.0)], any::<u64>())
+        .prop_map(|(depth, nesting, sharpness, seed)| Recipe { depth, nesting, sharpness, seed })
+}
+
+/// All documents by definition: nearest first, equals as they were added.
+fn brute_force(items: &Assignments, query: Assignment<'_>, level: Level) -> Vec<(f64, usize)> {
+    let q = query.at(level);
+    let mut all: Vec<(f64, usize)> =
+        items.iter().enumerate().map(|(i, item)| (1.0 - l1(&q, &item.at(level)) / 2.0, i)).collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    all
+}
+
+/// An index of the items in up to three commits, each document named by its number.
+fn index_of(dir: &std::path::Path, items: &Assignments, dice: &mut Dice) -> Index {
+    let shape = Shape { depth: items.depth(), nesting: items.nesting() };
+    let index = Index::create(dir, shape).unwrap();
+    let mut writer = index.writer().unwrap();
+    let mut from = 0;
+    for part in 0..3 {
+        let to = if part == 2 { items.len() } else { from + dice.below(items.len() - from + 1) };
+        let documents: Vec<Document> = (from..to).map(document).collect();
+        let rows = (from..to).flat_map(|i| items.row(i).as_slice().to_vec()).collect();
+        writer.add(&documents, &Assignments::new(items.depth(), items.nesting(), rows).unwrap()).unwrap();
+        writer.commit().unwrap();
+        from = to;
+    }
+    index
+}
+
+fn document(i: usize) -> Document {
+    let mut document = Document::new(i.to_string(), format!("word{} shared{}", i % 7, i % 2));
+    document.metadata.insert("year".to_owned(), json!(2000 + i % 20));
+    document.metadata.insert("domain".to_owned(), json!(["auto", "home", "life"][i % 3]));
+    if i.is_multiple_of(2) {
+        document.metadata.insert("tags".to_owned(), json!(["even", i % 5]));
+        document.metadata.insert("draft".to_owned(), json!(i.is_multiple_of(4)));
+    }
+    document
+}
+
+fn found(snapshot: &Snapshot, hits: &[Hit]) -> Vec<(f64, usize)> {
+    hits.iter().map(|hit| (hit.score, snapshot.document(hit).unwrap().id.parse().unwrap())).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn every_mode_agrees_with_brute_force(recipe in recipe(), count in 1usize..150, k in 1usize..20) {
+        let dir = tempfile::tempdir().unwrap();
+        let items = recipe.items(count, 1);
+        let queries = recipe.items(3, 2);
+        let mut dice = Dice::new(recipe.seed);
+        let index = index_of(dir.path(), &items, &mut dice);
+        let snapshot = index.snapshot().unwrap();
+        for level in recipe.depth().levels() {
+            let rows: Vec<Assignment<'_>> = queries.iter().collect();
+            let batch = snapshot.search_batch(&rows, Some(level), k).unwrap();
+            for (assignment, batched) in queries.iter().zip(batch) {
+                let all = brute_force(&items, assignment, level);
+                let best: Vec<_> = all.iter().copied().take(k).collect();
+                let query = Query { level: Some(level), ..Query::new(assignment, k) };
+                let answer = snapshot.search(&query).unwrap();
+                prop_assert_eq!(answer.guarantee, Guarantee::Exact);
+                prop_assert_eq!(&found(&snapshot, &answer.hits), &best);
+                prop_assert_eq!(&batched.hits, &answer.hits);
+
+                let approximate = Mode::Approximate { rerank: count };
+                let answer = snapshot.search(&Query { mode: approximate, ..query.clone() }).unwrap();
+                prop_assert_eq!(answer.guarantee, Guarantee::None);
+                let last = best.last().unwrap().0;
+                // With every document compared, only those that codes cannot tell apart may change places.
+                for hit in found(&snapshot, &answer.hits) { prop_assert!(hit.0 >= last - 0.05); }
+
+                let opening = Opening::Top(1 + dice.below(recipe.depth().leaves()));
+                check_leaves(&snapshot, &items, &query, opening, &all)?;
+                check_leaves(&snapshot, &items, &query, Opening::Read(0.3), &all)?;
+            }
+        }
+    }
+
+    #[test]
+    fn segments_alone_agree_too(recipe in recipe(), count in 0usize..300) {
+        let dir = tempfile::tempdir().unwrap();
+        let items = recipe.items(count, 1);
+        let queries = recipe.items(2, 2);
+        let path = dir.path().join("x.segment");
+        let sequence: Vec<u64> = (0..count as u64).map(|i| 5 + 3 * i).collect();
+        build(&path, Input::new(&items, &sequence), Durability::Written).unwrap();
+        let segment = Segment::open(&path).unwrap();
+        segment.verify().unwrap();
+        let level = recipe.depth().leaf_level();
+        for query in queries.iter() {
+            let hits = retreever_index::search::rows::exact(&[&segment], &[query], level, 7).unwrap().remove(0);
+            let hits: Vec<_> = hits.iter().map(|hit| (hit.score, (hit.sequence as usize - 5) / 3)).collect();
+            let mut best = brute_force(&items, query, level);
+            best.truncate(7);
+            prop_assert_eq!(hits, best);
+        }
+    }
+}
+
+fn check_leaves(
+    snapshot: &Snapshot,
+    items: &Assignments,
+    query: &Query<'_>,
+    opening: Opening,
+    all: &[(f64, usize)],
+) -> Result<(), TestCaseError> {
+    let answer = snapshot.search(&Query { mode: Mode::Leaves(opening), ..query.clone() }).unwrap();
+    let leaves = query.assignment.leaves();
+    let mut order: Vec<usize> = (0..leaves.len()).collect();
+    order.sort_by(|a, b| leaves[*b].total_cmp(&leaves[*a]));
+    let in_leaf = |leaf: usize| items.iter().filter(|item| item.leaf() == LeafId::new(leaf as u32)).count();
+    let mut read = 0;
+    let mut opened = Vec::new();
+    for leaf in order {
+        let done = match opening {
+            Opening::Top(count) => opened.len() == count,
+            Opening::Read(share) => read as f64 >= share * items.len() as f64,
+        };
+        if done {
+            break;
+        }
+        read += in_leaf(leaf);
+        opened.push(leaf);
+    }
+    prop_assert_eq!(answer.share_read, read as f64 / items.len() as f64);
+    let is_open = |i: usize| opened.contains(&items.row(i).leaf().index());
+    let best: Vec<_> = all.iter().copied().filter(|(_, i)| is_open(*i)).take(query.k).collect();
+    prop_assert_eq!(&found(snapshot, &answer.hits), &best);
+    let unread =
+        all.iter().filter(|(_, i)| !is_open(*i)).map(|(score, _)| *score).fold(f64::NEG_INFINITY, f64::max);
+    match answer.guarantee {
+        Guarantee::Exact => {
+            prop_assert!(best.len() == query.k.min(items.len()) && unread <= best.last().unwrap().0)
+        }
+        Guarantee::UnreadAtMost(most) => prop_assert!(unread <= most),
+        Guarantee::None => prop_assert_eq!(items.nesting(), Nesting::PerLevel),
+    }
+    Ok(())
+}
+
+#[test]
+fn filters_agree_with_a_naive_scan() {
+    let recipe = Recipe { depth: 4, nesting: Nesting::Nested, sharpness: 0.4, seed: 9 };
+    let (items, queries) = (recipe.items(200, 1), recipe.items(2, 2));
+    let dir = tempfile::tempdir().unwrap();
+    let index = index_of(dir.path(), &items, &mut Dice::new(5));
+    let snapshot = index.snapshot().unwrap();
+    let year = |i: usize| 2000 + i % 20;
+    let domain = |i: usize| ["auto", "home", "life"][i % 3];
+    let under = |i: usize, node| items.row(i).leaf().node(recipe.depth()).is_under(NodeId::new(node));
+    type Rule<'a> = Box<dyn Fn(usize) -> bool + 'a>;
+    let cases: Vec<(&str, Rule<'_>)> = vec![
+        (r#"domain = "auto" and year > 2010"#, Box::new(|i| domain(i) == "auto" && year(i) > 2010)),
+        (r#"domain != "auto""#, Box::new(|i| domain(i) != "auto")),
+        (
+            r#"domain in ("auto", "life") and not year >= 2005.5"#,
+            Box::new(|i| domain(i) != "home" && year(i) < 2006),
+        ),
+        (r#"domain < "home""#, Box::new(|i| domain(i) < "home")),
+        ("draft = true", Box::new(|i| i.is_multiple_of(4))),
+        ("not draft = true", Box::new(|i| !i.is_multiple_of(4))),
+        ("draft != true", Box::new(|i| !i.is_multiple_of(4))),
+        ("draft = false or year = 2001", Box::new(|i| i % 4 == 2 || year(i) == 2001)),
+        (r#"tags = "even" and tags = 3"#, Box::new(|i| i.is_multiple_of(2) && i % 5 == 3)),
+        ("tags in (1, 2)", Box::new(|i| i.is_multiple_of(2) && [1, 2].contains(&(i % 5)))),
+        ("year not in (2001, 2003)", Box::new(|i| ![2001, 2003].contains(&year(i)))),
+        (r#"year = "2001""#, Box::new(|_| false)),
+        ("missing = 1", Box::new(|_| false)),
+        ("not missing = 1", Box::new(|_| true)),
+        ("under 5", Box::new(|i| under(i, 5))),
+        (
+            "under 2 and not under 5 or year <= 2001",
+            Box::new(|i| under(i, 2) && !under(i, 5) || year(i) <= 2001),
+        ),
+        ("under 0", Box::new(|_| true)),
+        ("under 4000", Box::new(|_| false)),
+    ];
+    for (text, rule) in cases {
+        let filter: Filter = text.parse().unwrap();
+        for assignment in queries.iter() {
+            let all = brute_force(&items, assignment, recipe.depth().leaf_level());
+            let best: Vec<_> = all.iter().copied().filter(|(_, i)| rule(*i)).collect();
+            let query = Query { filter: Some(filter.clone()), ..Query::new(assignment, 500) };
+            let answer = snapshot.search(&query).unwrap();
+            assert_eq!(found(&snapshot, &answer.hits), best, "{text}");
+            let leaves = Query { mode: Mode::Leaves(Opening::Top(16)), ..query.clone() };
+            assert_eq!(found(&snapshot, &snapshot.search(&leaves).unwrap().hits), best, "{text}");
+            let approximate = Query { mode: Mode::Approximate { rerank: 500 }, k: 500, ..query.clone() };
+            let mut near = found(&snapshot, &snapshot.search(&approximate).unwrap().hits);
+            near.sort_by_key(|(_, i)| *i);
+            let mut ids = best.clone();
+            ids.sort_by_key(|(_, i)| *i);
+            assert_eq!(near, ids, "{text}");
+            for fusion in [Fusion::Weighted(0.3), Fusion::ReciprocalRank] {
+                let hybrid = snapshot.search_hybrid(&query, "word1 shared1", fusion).unwrap();
+                let mut hybrid: Vec<usize> = found(&snapshot, &hybrid.hits).iter().map(|(_, i)| *i).collect();
+                hybrid.sort_unstable();
+                assert_eq!(hybrid, ids.iter().map(|(_, i)| *i).collect::<Vec<_>>(), "{text}");
+            }
+            let words = snapshot.search_words("word1", 500, Some(&filter)).unwrap();
+            let mut words: Vec<usize> = found(&snapshot, &words.hits).iter().map(|(_, i)| *i).collect();
+            words.sort_unstable();
+            assert_eq!(words, (0..200).filter(|i| i % 7 == 1 && rule(*i)).collect::<Vec<_>>(), "{text}");
+        }
+    }
+}
+
+#[test]
+fn an_explanation_adds_up() {
+    let recipe = Recipe { depth: 5, nesting: Nesting::Nested, sharpness: 0.3, seed: 4 };
+    let (items, queries) = (recipe.items(60, 1), recipe.items(1, 2));
+    let dir = tempfile::tempdir().unwrap();
+    let index = index_of(dir.path(), &items, &mut Dice::new(1));
+    let snapshot = index.snapshot().unwrap();
+    for level in recipe.depth().levels() {
+        let query = Query { level: Some(level), ..Query::new(queries.row(0), 3) };
+        for hit in snapshot.search(&query).unwrap().hits {
+            let why = snapshot.explain(&query, &hit).unwrap();
+            let sum: f64 = why.shares.iter().map(|share| share.score).sum();
+            assert!((sum - hit.score).abs() < 1e-5, "{sum} {}", hit.score);
+            assert!(why.shares.is_sorted_by(|a, b| a.score >= b.score));
+            assert!(why.shares.iter().all(|share| share.node.level() == level));
+            assert_eq!(why.query.len(), 6);
+            assert!(
+                why.query.iter().zip(&why.document).any(|(a, b)| a.node == b.node && a.node == why.parting)
+            );
+            assert_eq!(why.document.last().unwrap().node.level(), recipe.depth().leaf_level());
+        }
+    }
+}

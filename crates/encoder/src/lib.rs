@@ -19,6 +19,7 @@ mod tokens;
 mod transformer;
 mod weights;
 
+pub use cache::{CachedEmbeddings, EmbedProgress, EmbeddingCache};
 pub use encoder::{Encoder, Role};
 pub use error::EncoderError;
 pub use fingerprint::Fingerprint;

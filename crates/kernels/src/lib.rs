@@ -8,6 +8,7 @@ pub mod codes;
 mod exp;
 pub mod gelu;
 pub mod gemm;
+pub mod half_precision;
 pub mod l1;
 mod lanes;
 pub mod layer_norm;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod baselines;
+pub mod encode;
 pub mod gemm;
 pub mod measurement;
 pub mod peer;

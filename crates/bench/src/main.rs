@@ -14,12 +14,15 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Bench {
+    /// Text to embeddings beside transformers in PyTorch.
+    Encode(retreever_bench::encode::Args),
     /// Matrix products beside `matrixmultiply`.
     Gemm,
 }
 
 fn main() -> Result<()> {
     match Cli::parse().bench {
+        Bench::Encode(args) => retreever_bench::encode::run(&args),
         Bench::Gemm => retreever_bench::gemm::run(),
     }
 }

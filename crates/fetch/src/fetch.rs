@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 /// What an observer of a fetch is told.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// About to download: source, version, size and licence stand in the package.
-    Start(&'a Package),
+    /// About to download this: source, version, size and licence in a line.
+    Start(&'a str),
     /// This much has come, of this much.
     Downloading {
         /// Bytes on disk so far.
@@ -23,8 +23,8 @@ pub enum Progress<'a> {
         /// Bytes in all.
         of: u64,
     },
-    /// The archive is in the cache, and its hash is right.
-    Finished(&'a Package),
+    /// All of it is in the cache.
+    Finished,
 }
 
 /// The archive of a package in the cache, downloaded if it is not there yet.
@@ -55,7 +55,7 @@ fn fetch_into(
         fs::remove_file(&place).map_err(io("remove", &place))?;
     }
 
-    observer(Progress::Start(package));
+    observer(Progress::Start(&package.to_string()));
     let staging = folder.join(format!("{}.part", package.file_name()));
     sweep(&staging)?;
     fs::create_dir(&staging).map_err(io("make", &staging))?;
@@ -71,7 +71,7 @@ fn fetch_into(
     File::open(&arrived).and_then(|file| file.sync_all()).map_err(io("write", &arrived))?;
     fs::rename(&arrived, &place).map_err(io("write", &place))?;
     sweep(&staging)?;
-    observer(Progress::Finished(package));
+    observer(Progress::Finished);
     Ok(place)
 }
 

@@ -1,6 +1,6 @@
 //! `retreever data`: fetch a data set by name, convert one that is on disk, check it, score a run.
 
-use crate::download;
+use crate::progress;
 use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
 use retreever_data::convert::{Layout, convert};
@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             let dataset = if out.is_none() && folder.exists() {
                 open(&folder, BadLines::Stop)?
             } else {
-                get(named, &folder, &mut download::bar())?
+                get(named, &folder, &mut progress::fetching())?
             };
             report(&dataset, &folder, output);
         }

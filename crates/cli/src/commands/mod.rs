@@ -2,3 +2,4 @@
 
 pub(crate) mod cache;
 pub(crate) mod data;
+pub(crate) mod pull;

@@ -1,0 +1,222 @@
+//! `retreever-bench encode`: text to embeddings beside transformers in PyTorch, from strings to pooled vectors,
+//! on two threads.
+//!
+//! Rounds of ours and theirs alternate; each side's best round counts for throughput, the quantiles of all single
+//! queries for latency. The peer pads within batches of texts sorted by length, and its best batch size counts.
+
+use crate::measurement::{Measurement, Unit, times};
+use crate::peer;
+use anyhow::{Context, Result, ensure};
+use retreever_data::get::{Named, get};
+use retreever_data::{BadLines, Ragged};
+use retreever_encoder::{Encoder, Options, Role, Source, TextEncoder};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+const THREADS: usize = 2;
+const ROUNDS: usize = 4;
+const SCRIPT: &str = include_str!("encode.py");
+/// How far an embedding may be from the peer's.
+const TOLERANCE: f64 = 1e-4;
+
+/// Which encoder.
+#[derive(clap::Args)]
+pub struct Args {
+    /// minilm, mpnet, ORGANISATION/NAME on the hub, or a directory.
+    #[arg(long, default_value = "minilm")]
+    encoder: String,
+    /// How many answers of InsuranceQA are encoded.
+    #[arg(long, default_value_t = 2000)]
+    answers: usize,
+}
+
+/// Runs all cases.
+pub fn run(args: &Args) -> Result<()> {
+    let dir = Source::parse(&args.encoder)?.pull(&mut |_| {})?;
+    let folder = Named::InsuranceQa.folder();
+    let data = if folder.exists() {
+        retreever_data::open(&folder, BadLines::Stop)?
+    } else {
+        get(Named::InsuranceQa, &folder, &mut |_| {})?
+    };
+    let answers: Vec<String> =
+        data.corpus.items().iter().map(|answer| answer.encoded().into_owned()).collect();
+    let stride = (answers.len() / args.answers).max(1);
+    let mixed: Vec<&str> = answers.iter().step_by(stride).take(args.answers).map(String::as_str).collect();
+    let full: Vec<String> = answers.chunks(40).take(32).map(|some| some.join(" ")).collect();
+    let full: Vec<&str> = full.iter().map(String::as_str).collect();
+    let queries: Vec<&str> =
+        data.queries.items().iter().step_by(41).take(400).map(|query| query.text.as_str()).collect();
+
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(THREADS).build()?;
+    pool.install(|| {
+        let mut peer = Peer::start(&dir)?;
+        let longest = TextEncoder::open(&dir)?.longest();
+        throughput("32 x 128 tokens", &dir, &full, 128, &[32, 16, 8], &mut peer)?;
+        throughput(
+            &format!("{} InsuranceQA answers", mixed.len()),
+            &dir,
+            &mixed,
+            longest,
+            &[32, 64, 16],
+            &mut peer,
+        )?;
+        latency(&dir, &queries, &mut peer)
+    })
+}
+
+fn throughput(
+    case: &str,
+    dir: &Path,
+    texts: &[&str],
+    longest: usize,
+    batches: &[usize],
+    peer: &mut Peer,
+) -> Result<()> {
+    let encoder = TextEncoder::open_with(dir, Options { longest: Some(longest) })?;
+    let mut ours = Ragged::new(encoder.width());
+    let keep = texts.len().min(64);
+    encoder.encode(texts, Role::Document, &mut ours)?;
+    // The first round of the peer warms it up, finds its best batch size, and is what we compare with.
+    let mut best = (f64::INFINITY, batches[0]);
+    let mut checked = None;
+    for &batch in batches {
+        let probe = &texts[..texts.len().min(256)];
+        let answer = peer.ask(&Request { texts: probe, batch, longest, keep })?;
+        if answer.seconds < best.0 {
+            best = (answer.seconds, batch);
+        }
+        checked = Some(answer);
+    }
+    let error = difference(&ours, &checked.context("no batch size")?)?;
+    let (mut our_time, mut their_time) = (f64::INFINITY, f64::INFINITY);
+    let rounds = if texts.len() > 500 { 2 } else { ROUNDS };
+    for _ in 0..rounds {
+        let mut outcome = Ok(());
+        let time = times(1, || outcome = encoder.encode(texts, Role::Document, &mut ours))[0];
+        outcome?;
+        our_time = our_time.min(time.as_secs_f64());
+        their_time = their_time.min(peer.ask(&Request { texts, batch: best.1, longest, keep: 0 })?.seconds);
+    }
+    let tokens = ours.offsets()[ours.len()] as f64;
+    Measurement::new("encode", case, "torch", Unit::TokensPerSecond)
+        .figures(tokens / our_time, tokens / their_time)
+        .checked(error < TOLERANCE)
+        .with("max_error", error)
+        .with("tokens", tokens)
+        .with("peer_batch", best.1 as f64)
+        .print();
+    Ok(())
+}
+
+fn latency(dir: &Path, queries: &[&str], peer: &mut Peer) -> Result<()> {
+    let encoder = TextEncoder::open(dir)?;
+    let longest = encoder.longest();
+    let mut ours = Ragged::new(encoder.width());
+    let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
+    let mut error: f64 = 0.0;
+    for (i, query) in queries.iter().enumerate() {
+        let mut outcome = Ok(());
+        let time = times(1, || outcome = encoder.encode(&[query], Role::Query, &mut ours))[0];
+        outcome?;
+        let keep = usize::from(i < 20);
+        let answer = peer.ask(&Request { texts: &[query], batch: 1, longest, keep })?;
+        if keep > 0 {
+            // Warm-up on both sides, and the comparison.
+            error = error.max(difference(&ours, &answer)?);
+        } else {
+            our_times.push(time);
+            their_times.push(Duration::from_secs_f64(answer.seconds));
+        }
+    }
+    for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
+        Measurement::new("encode", format!("single query, {name}"), "torch", Unit::Milliseconds)
+            .figures(quantile(&our_times, share) * 1e3, quantile(&their_times, share) * 1e3)
+            .checked(error < TOLERANCE)
+            .with("max_error", error)
+            .print();
+    }
+    Ok(())
+}
+
+fn quantile(times: &[Duration], share: f64) -> f64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable();
+    sorted.get((sorted.len() as f64 * share) as usize).map_or(f64::NAN, Duration::as_secs_f64)
+}
+
+/// The largest difference between our embeddings and those the peer kept.
+fn difference(ours: &Ragged, theirs: &Answer) -> Result<f64> {
+    let width = ours.width();
+    let mut largest: f64 = 0.0;
+    let mut compare = |ours: &[f32], theirs: &[f64]| -> Result<()> {
+        ensure!(ours.len() == theirs.len(), "another number of tokens than the peer");
+        let worst = ours.iter().zip(theirs).map(|(&x, y)| (f64::from(x) - y).abs()).fold(0.0, f64::max);
+        largest = largest.max(worst);
+        Ok(())
+    };
+    for (i, theirs) in theirs.pooled.iter().enumerate() {
+        compare(&ours.pooled()[i * width..][..width], theirs)?;
+    }
+    for (i, theirs) in theirs.rows.iter().enumerate() {
+        compare(ours.item(i), theirs)?;
+    }
+    Ok(largest)
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    texts: &'a [&'a str],
+    batch: usize,
+    longest: usize,
+    /// How many texts' token embeddings are sent back; with none, pooled ones neither.
+    keep: usize,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    seconds: f64,
+    pooled: Vec<Vec<f64>>,
+    rows: Vec<Vec<f64>>,
+}
+
+/// A Python process that answers requests line by line.
+struct Peer {
+    child: Child,
+    requests: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Peer {
+    fn start(model: &Path) -> Result<Self> {
+        let packages = [("torch", "torch"), ("numpy", "numpy"), ("transformers", "transformers")];
+        let mut command = Command::new(peer::python(&packages)?);
+        command.arg("-c").arg(SCRIPT).arg(model).arg(THREADS.to_string());
+        command.env("OMP_NUM_THREADS", THREADS.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().context("cannot start the Python peer")?;
+        let requests = child.stdin.take().context("the peer has no input")?;
+        let answers = BufReader::new(child.stdout.take().context("the peer has no output")?);
+        Ok(Self { child, requests, answers })
+    }
+
+    fn ask(&mut self, request: &Request<'_>) -> Result<Answer> {
+        let mut line = serde_json::to_string(request)?;
+        line.push('\n');
+        self.requests.write_all(line.as_bytes()).context("the Python peer has ended")?;
+        self.requests.flush()?;
+        line.clear();
+        self.answers.read_line(&mut line)?;
+        serde_json::from_str(&line).context("the Python peer has ended or answers nonsense")
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // It has nothing to finish.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

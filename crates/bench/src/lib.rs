@@ -7,3 +7,4 @@ pub mod gemm;
 pub mod measurement;
 pub mod peer;
 pub mod report;
+pub mod train_step;

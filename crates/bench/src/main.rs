@@ -18,11 +18,14 @@ enum Bench {
     Encode(retreever_bench::encode::Args),
     /// Matrix products beside `matrixmultiply`.
     Gemm,
+    /// One training step beside PyTorch, as the method is usually written and with folded attention.
+    TrainStep(retreever_bench::train_step::Options),
 }
 
 fn main() -> Result<()> {
     match Cli::parse().bench {
         Bench::Encode(args) => retreever_bench::encode::run(&args),
         Bench::Gemm => retreever_bench::gemm::run(),
+        Bench::TrainStep(options) => retreever_bench::train_step::run(&options),
     }
 }

@@ -1,13 +1,15 @@
 //! A dense layer `y = x W^T + b` over many rows, and its way back.
+//!
+//! In full single precision: these products are small, and their gradients are differences of large sums.
 
 use rayon::prelude::*;
-use retreever_kernels::gemm::{Mat, MatMut, Packed, Write, gemm, par_gemm_packed};
+use retreever_kernels::gemm::{Mat, MatMut, Write, gemm_single, par_gemm_single};
 
 /// `y = x W^T + b`, where `weight` is `[out, in]`.
 pub(crate) fn forward(x: Mat<'_>, weight: &[f32], bias: &[f32], y: &mut [f32]) {
     let out = bias.len();
-    let packed = Packed::new(Mat::new(weight, out, x.cols()).t());
-    par_gemm_packed(x, &packed, MatMut::new(y, x.rows(), out), Write::Set);
+    let weight = Mat::new(weight, out, x.cols()).t();
+    par_gemm_single(x, weight, MatMut::new(y, x.rows(), out), Write::Set);
     y.chunks_exact_mut(out.max(1)).for_each(|row| row.iter_mut().zip(bias).for_each(|(y, b)| *y += b));
 }
 
@@ -15,13 +17,13 @@ pub(crate) fn forward(x: Mat<'_>, weight: &[f32], bias: &[f32], y: &mut [f32]) {
 pub(crate) fn backward_input(grad: &[f32], weight: &[f32], width: usize, grad_x: &mut [f32]) {
     let out = weight.len() / width;
     let rows = grad.len() / out;
-    let packed = Packed::new(Mat::new(weight, out, width));
-    par_gemm_packed(Mat::new(grad, rows, out), &packed, MatMut::new(grad_x, rows, width), Write::Set);
+    let weight = Mat::new(weight, out, width);
+    par_gemm_single(Mat::new(grad, rows, out), weight, MatMut::new(grad_x, rows, width), Write::Set);
 }
 
 /// `c += a b`, the rows of `c` shared out among the threads.
 pub(crate) fn par_gemm(a: Mat<'_>, b: Mat<'_>, c: &mut [f32]) {
-    par_gemm_packed(a, &Packed::new(b), MatMut::new(c, a.rows(), b.cols()), Write::Add);
+    par_gemm_single(a, b, MatMut::new(c, a.rows(), b.cols()), Write::Add);
 }
 
 /// Adds up the rows of `rows` into `sums`.
@@ -42,6 +44,6 @@ pub(crate) fn par_chunks<'a>(
     let len = out.len() / count;
     out.par_chunks_exact_mut(len).enumerate().for_each(|(index, out)| {
         let (a, b) = product(index);
-        gemm(a, b, MatMut::new(out, a.rows(), b.cols()), write);
+        gemm_single(a, b, MatMut::new(out, a.rows(), b.cols()), write);
     });
 }

@@ -1,16 +1,35 @@
 //! Split functions, propagation, loss and training of the tree.
 #![forbid(unsafe_code)]
 
+pub mod adapter;
+mod checkpoint;
 mod cut;
 mod dense;
+mod directory;
+mod error;
+mod learner;
 pub mod loss;
+pub mod optimizer;
 pub mod parameters;
 pub mod propagation;
 mod random;
+pub mod schedule;
 pub mod split;
+mod train;
 mod tree;
+mod tree_learner;
+mod validate;
+mod weights;
 
+pub use adapter::{Adapter, AdapterConfig};
+pub use checkpoint::Checkpoint;
+pub use directory::SavedTree;
+pub use error::ModelError;
+pub use learner::{Learner, Lesson, Similarity};
 pub use propagation::PropagationConfig;
 pub use random::Random;
 pub use split::SplitConfig;
+pub use train::{Best, Control, End, Event, State, TrainConfig, TrainingSet, train};
 pub use tree::{ScaleConfig, Step, Tree, TreeConfig, Workspace};
+pub use tree_learner::TreeLearner;
+pub use validate::{Size, Validation};

@@ -25,6 +25,41 @@ pub struct TreeConfig {
     pub scale: ScaleConfig,
 }
 
+impl TreeConfig {
+    /// Whether a tree can be made of it, or what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let sizes = match &self.split {
+            SplitConfig::Linear(_) => vec![],
+            SplitConfig::Mlp(config) => vec![("hidden", config.hidden)],
+            SplitConfig::CrossAttention(config) => vec![
+                ("heads", config.heads),
+                ("head_width", config.head_width),
+                ("level_embeddings", config.level_embeddings),
+            ],
+        };
+        let dropout = match &self.split {
+            SplitConfig::Linear(_) => 0.0,
+            SplitConfig::Mlp(config) => config.dropout,
+            SplitConfig::CrossAttention(config) => config.dropout,
+        };
+        if let Some((name, size)) =
+            sizes.into_iter().chain([("width", self.width)]).find(|(_, size)| *size == 0)
+        {
+            return Err(format!("`{name}` is {size}, but must be at least 1"));
+        }
+        if !(0.0..1.0).contains(&dropout) {
+            return Err(format!("`dropout` is {dropout}, but must be at least 0 and below 1"));
+        }
+        let ScaleConfig { start, max } = self.scale;
+        if !(start > 0.0 && start <= max && max.is_finite()) {
+            return Err(format!(
+                "the scale starts at {start} and is at most {max}: it must be above 0 and within"
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// The scale that similarities are multiplied with in the loss: where it starts and what bounds it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -148,22 +183,24 @@ impl Tree {
         self.propagation.forward(&self.params, &room.kept.logits, level, &mut room.reached);
     }
 
-    /// Routes a batch down to `level`, appending each item's probabilities to `rows`: the nodes of that level for a
-    /// nested tree, those of all levels from 1 to it otherwise, each level summing to 1.
+    /// Routes a batch down to `level` and appends each item's probabilities of that level's nodes to `rows`; each row
+    /// sums to 1.
     pub fn represent(&self, batch: &Ragged, level: Level, room: &mut Workspace, rows: &mut Vec<f32>) {
         let pass = Pass { end: self.config.propagation.scored(level), dropout: None };
         self.route(batch, pass, level, room);
-        let nodes = room.reached.nodes();
-        for reach in room.reached.reach.chunks_exact(nodes) {
-            match self.config.propagation.nesting() {
-                Nesting::Nested => rows.extend_from_slice(&reach[level.start()..]),
-                Nesting::PerLevel => {
-                    for level in self.config.depth.levels().take(level.get()) {
-                        let row = &reach[level.start()..][..level.width()];
-                        let total: f32 = row.iter().sum();
-                        rows.extend(row.iter().map(|p| p / total));
-                    }
-                }
+        for reach in room.reached.reach.chunks_exact(room.reached.nodes()) {
+            self.append_level(reach, level, rows);
+        }
+    }
+
+    /// Appends the probabilities of one level of an item that has been routed.
+    fn append_level(&self, reach: &[f32], level: Level, rows: &mut Vec<f32>) {
+        let row = &reach[level.start()..][..level.width()];
+        match self.config.propagation.nesting() {
+            Nesting::Nested => rows.extend_from_slice(row),
+            Nesting::PerLevel => {
+                let total: f32 = row.iter().sum();
+                rows.extend(row.iter().map(|p| p / total));
             }
         }
     }
@@ -180,7 +217,20 @@ impl Tree {
         let all: Vec<usize> = (0..items.len()).collect();
         for some in all.chunks(BATCH) {
             items.gather(some, &mut batch);
-            self.represent(&batch, self.config.depth.leaf_level(), &mut room, &mut rows);
+            let leaves = self.config.depth.leaf_level();
+            let pass = Pass { end: self.config.propagation.scored(leaves), dropout: None };
+            self.route(&batch, pass, leaves, &mut room);
+            for reach in room.reached.reach.chunks_exact(room.reached.nodes()) {
+                match nesting {
+                    Nesting::Nested => self.append_level(reach, leaves, &mut rows),
+                    Nesting::PerLevel => {
+                        self.config
+                            .depth
+                            .levels()
+                            .for_each(|level| self.append_level(reach, level, &mut rows));
+                    }
+                }
+            }
             done(some[some.len() - 1] + 1);
         }
         Assignments::new(self.config.depth, nesting, rows).expect("a tree makes probabilities")

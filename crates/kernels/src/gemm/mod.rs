@@ -24,6 +24,9 @@ pub use view::{Mat, MatMut, Write};
 /// How many rows of `A` are worked on at a time.
 const ROW_BLOCK: usize = 192;
 
+/// Threads are given a multiple of so many rows.
+const SHARE: usize = 32;
+
 /// How many numbers a `B` must have to be laid out in tiles.
 const SMALL: usize = 128 * 128;
 
@@ -89,6 +92,12 @@ impl Packed {
         self.fill(b);
     }
 
+    /// Lays out another `b` in the same memory, for a product in full single precision.
+    pub fn pack_single(&mut self, b: Mat<'_>) {
+        self.path = Path::Portable;
+        self.fill(b);
+    }
+
     fn fill(&mut self, b: Mat<'_>) {
         (self.rows, self.cols) = (b.rows(), b.cols());
         match self.path {
@@ -133,6 +142,15 @@ pub fn gemm(a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>, write: Write) {
     });
 }
 
+/// As [`gemm()`], in full single precision whatever the size.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn gemm_single(a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>, write: Write) {
+    check(&a, b.rows(), b.cols(), &c);
+    portable(a, b, c, write);
+}
+
 /// As [`gemm()`], with `B` laid out beforehand.
 ///
 /// # Panics
@@ -155,13 +173,26 @@ pub fn gemm_packed(a: Mat<'_>, b: &Packed, c: MatMut<'_>, write: Write) {
 /// If the shapes do not fit.
 pub fn par_gemm_packed(a: Mat<'_>, b: &Packed, c: MatMut<'_>, write: Write) {
     check(&a, b.rows, b.cols, &c);
-    let height = a.rows().div_ceil(rayon::current_num_threads()).next_multiple_of(ROW_BLOCK);
+    share_out(a, c, |a, c| gemm_packed(a, b, c, write));
+}
+
+/// As [`gemm_single`], with the rows of `A` shared out among the threads.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn par_gemm_single(a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>, write: Write) {
+    check(&a, b.rows(), b.cols(), &c);
+    share_out(a, c, |a, c| portable(a, b, c, write));
+}
+
+fn share_out(a: Mat<'_>, c: MatMut<'_>, product: impl Fn(Mat<'_>, MatMut<'_>) + Sync) {
+    let height = a.rows().div_ceil(rayon::current_num_threads()).next_multiple_of(SHARE);
     let (cols, stride) = (c.cols, c.row_stride);
     c.data.par_chunks_mut((height * stride).max(1)).enumerate().for_each(|(chunk, data)| {
         let first = chunk * height;
         if first < a.rows() {
             let rows = height.min(a.rows() - first);
-            gemm_packed(a.rows_from(first, rows), b, MatMut::strided(data, rows, cols, stride), write);
+            product(a.rows_from(first, rows), MatMut::strided(data, rows, cols, stride));
         }
     });
 }

@@ -10,6 +10,9 @@
 //!   and vanish in the softmax, so there is none.)
 //! - the node maps are linear, so the mean over the embeddings is taken of the attention weights, the tokens
 //!   are averaged with it into `contexts`, and `W_v,h` is applied to those few: values are never made.
+//!
+//! Two products are most of the work, tokens with `folded` and the gradient of `folded`; they may run on tiles. The
+//! others are small, and in full single precision: the gradients of biases are differences of large sums.
 
 mod backward;
 mod forward;
@@ -67,7 +70,7 @@ pub(super) struct Kept {
     mass: Vec<f32>,     // [items, means]: its sum over tokens, 1 but for dropout
     contexts: Vec<f32>, // [items, means, width]: tokens averaged by it
     attended: Vec<f32>, // [items, levels, all heads]
-    packed: Vec<Packed>,
+    packed: Packed,     // folded, transposed, in tiles
     grads: backward::Buffers,
 }
 

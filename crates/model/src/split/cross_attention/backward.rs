@@ -7,7 +7,7 @@ use crate::parameters::Parameters;
 use rayon::prelude::*;
 use retreever_data::Ragged;
 use retreever_kernels::attention;
-use retreever_kernels::gemm::{Mat, MatMut, Packed, Write, gemm, gemm_packed};
+use retreever_kernels::gemm::{Mat, MatMut, Write, gemm, gemm_single};
 use std::ops::Range;
 
 /// Tokens worked on at a time.
@@ -20,7 +20,6 @@ pub(super) struct Buffers {
     asked: Vec<f32>,    // [levels * embeddings, all heads]
     folded: Vec<f32>,   // [columns, width]
     lanes: Vec<Scratch>,
-    packed: Vec<Packed>,
 }
 
 /// What one thread needs for itself.
@@ -40,8 +39,6 @@ struct Shared<'a> {
     batch: &'a Ragged,
     pass: Pass,
     grad: &'a [f32],
-    values: &'a [Packed], // W_v,h for each head
-    maps: &'a [Packed],   // node maps for each level
 }
 
 impl CrossAttention {
@@ -51,9 +48,7 @@ impl CrossAttention {
         let items = batch.len();
         let mut buffers = std::mem::take(&mut kept.grads);
         buffers.attended.resize(items * shape.levels * all, 0.0);
-        self.pack(params, pass, &mut buffers.packed);
-        let (values, maps) = buffers.packed.split_at(self.config.heads);
-        let shared = Shared { split: self, params, batch, pass, grad, values, maps };
+        let shared = Shared { split: self, params, batch, pass, grad };
 
         let lanes = lanes(batch.offsets());
         buffers.lanes.resize_with(lanes.len(), Scratch::default);
@@ -79,17 +74,6 @@ impl CrossAttention {
         add_transposed(&lanes, width, &mut buffers.folded);
         self.fold_backward(params, pass, kept, &mut buffers, grads);
         kept.grads = buffers;
-    }
-
-    fn pack(&self, params: &Parameters, pass: Pass, packed: &mut Vec<Packed>) {
-        packed.resize_with(self.config.heads + pass.end.get(), Packed::default);
-        let (values, maps) = packed.split_at_mut(self.config.heads);
-        for (head, packed) in values.iter_mut().enumerate() {
-            packed.pack(self.head(&params[self.wv], head));
-        }
-        for (level, packed) in levels_above(pass.end).zip(maps) {
-            packed.pack(self.level_maps(params, level));
-        }
     }
 
     /// The gradients of the node maps.
@@ -145,7 +129,7 @@ impl CrossAttention {
         buffers.asked.resize(rows * all, 0.0);
         for head in 0..heads {
             let asked = MatMut::strided(&mut buffers.asked[head * height..], rows, height, all);
-            gemm(of_head(head), self.head(&params[self.wk], head).t(), asked, Write::Set);
+            gemm_single(of_head(head), self.head(&params[self.wk], head).t(), asked, Write::Set);
         }
         let asked = Mat::new(&buffers.asked, rows, all);
         let embeddings = Mat::new(&params[self.level_embeddings][..rows * all], rows, all);
@@ -171,11 +155,11 @@ impl Shared<'_> {
         if items.is_empty() {
             return;
         }
-        for (level, maps) in levels_above(pass.end).zip(self.maps) {
+        for level in levels_above(pass.end) {
             let grad = &self.grad[items.start * nodes + level.start()..];
             let grad = Mat::strided(grad, items.len(), level.width(), nodes);
             let out = MatMut::strided(&mut attended[level.get() * all..], items.len(), all, levels * all);
-            gemm_packed(grad, maps, out, Write::Set);
+            gemm_single(grad, split.level_maps(params, level), out, Write::Set);
         }
         let offsets = batch.offsets();
         let first_token = offsets[items.start];
@@ -186,11 +170,11 @@ impl Shared<'_> {
             let tokens = offsets[chunk.start]..offsets[chunk.end];
             for item in chunk {
                 let attended = &attended[(item - items.start) * levels * all..][..levels * all];
-                for (head, values) in self.values.iter().enumerate() {
+                for head in 0..heads {
                     let grad = Mat::strided(&attended[head * height..], levels, height, all);
                     let out =
                         MatMut::strided(&mut scratch.contexts[head * width..], levels, width, heads * width);
-                    gemm_packed(grad, values, out, Write::Set);
+                    gemm_single(grad, split.head(&params[split.wv], head), out, Write::Set);
                 }
                 for (offset, (at, grad)) in
                     scratch.offsets.iter_mut().zip(attended.chunks_exact(height).enumerate())
@@ -205,7 +189,7 @@ impl Shared<'_> {
                 }
                 let contexts = Mat::new(&scratch.contexts, means, width).t();
                 let out = MatMut::new(&mut scratch.means, own.len(), means);
-                gemm(Mat::new(batch.item(item), own.len(), width), contexts, out, Write::Add);
+                gemm_single(Mat::new(batch.item(item), own.len(), width), contexts, out, Write::Add);
                 let weights = &mut weights[(own.start - first_token) * columns..][..own.len() * columns];
                 let dropout = split.dropout(*pass, item);
                 attention::weigh_backward(weights, &scratch.means, &mut scratch.sums, shape, dropout);

@@ -7,7 +7,7 @@ use crate::parameters::Parameters;
 use rayon::prelude::*;
 use retreever_data::Ragged;
 use retreever_kernels::attention;
-use retreever_kernels::gemm::{Mat, MatMut, Packed, Write, gemm, gemm_packed};
+use retreever_kernels::gemm::{Mat, MatMut, Packed, Write, gemm_packed, gemm_single};
 use std::ops::Range;
 
 /// Tokens worked on at a time: their scores stay in the second-level cache.
@@ -31,8 +31,6 @@ struct Shared<'a> {
     batch: &'a Ragged,
     pass: Pass,
     folded: &'a Packed,
-    values: &'a [Packed], // W_v,h^T for each head
-    maps: &'a [Packed],   // node maps, transposed, for each level
 }
 
 impl CrossAttention {
@@ -48,22 +46,8 @@ impl CrossAttention {
         kept.attended.resize(items * shape.levels * all, 0.0);
         all_kept.logits.resize(items * pass.end.start(), 0.0);
 
-        let heads = self.config.heads;
-        kept.packed.resize_with(1 + heads + shape.levels, Packed::default);
-        let (folded, rest) = kept.packed.split_at_mut(1);
-        let (values, maps) = rest.split_at_mut(heads);
-        rayon::join(
-            || folded[0].pack(Mat::new(&kept.folded, shape.columns(), width).t()),
-            || {
-                for (head, packed) in values.iter_mut().enumerate() {
-                    packed.pack(self.head(&params[self.wv], head).t());
-                }
-                for (level, packed) in levels_above(pass.end).zip(maps.iter_mut()) {
-                    packed.pack(self.level_maps(params, level).t());
-                }
-            },
-        );
-        let shared = Shared { split: self, params, batch, pass, folded: &folded[0], values, maps };
+        kept.packed.pack(Mat::new(&kept.folded, shape.columns(), width).t());
+        let shared = Shared { split: self, params, batch, pass, folded: &kept.packed };
 
         let mut cut = (
             Cut(&mut kept.weights[..]),
@@ -104,7 +88,7 @@ impl CrossAttention {
         for head in 0..heads {
             let asked = Mat::strided(&kept.asked[head * height..], rows, height, all);
             let folded = MatMut::strided(&mut kept.folded[head * width..], rows, width, heads * width);
-            gemm(asked, self.head(&params[self.wk], head), folded, Write::Set);
+            gemm_single(asked, self.head(&params[self.wk], head), folded, Write::Set);
         }
         let temper = self.temper();
         kept.folded.iter_mut().for_each(|x| *x *= temper);
@@ -137,7 +121,7 @@ impl Shared<'_> {
                 let context =
                     MatMut::new(&mut lane.contexts[here * means * width..][..means * width], means, width);
                 let x = Mat::new(batch.item(item), own.len(), width);
-                gemm(Mat::new(mean, own.len(), means).t(), x, context, Write::Set);
+                gemm_single(Mat::new(mean, own.len(), means).t(), x, context, Write::Set);
             }
         }
         self.map(lane);
@@ -152,10 +136,11 @@ impl Shared<'_> {
         if rows == 0 {
             return;
         }
-        for (head, values) in self.values.iter().enumerate() {
+        for head in 0..heads {
+            let values = split.head(&params[split.wv], head).t();
             let contexts = Mat::strided(&lane.contexts[head * width..], rows, width, heads * width);
             let attended = MatMut::strided(&mut lane.attended[head * height..], rows, height, all);
-            gemm_packed(contexts, values, attended, Write::Set);
+            gemm_single(contexts, values, attended, Write::Set);
         }
         let bias = &params[split.bv];
         for (at, (attended, mass)) in lane.attended.chunks_exact_mut(height).zip(&*lane.mass).enumerate() {
@@ -163,12 +148,13 @@ impl Shared<'_> {
             attended.iter_mut().zip(bias).for_each(|(x, b)| *x += mass * b);
         }
         let nodes = pass.end.start();
-        for (level, maps) in levels_above(pass.end).zip(self.maps) {
+        for level in levels_above(pass.end) {
+            let maps = split.level_maps(params, level).t();
             let attended =
                 Mat::strided(&lane.attended[level.get() * all..], lane.items.len(), all, shape.levels * all);
             let logits =
                 MatMut::strided(&mut lane.logits[level.start()..], lane.items.len(), level.width(), nodes);
-            gemm_packed(attended, maps, logits, Write::Set);
+            gemm_single(attended, maps, logits, Write::Set);
         }
         for logits in lane.logits.chunks_exact_mut(nodes) {
             logits.iter_mut().zip(&params[split.node_bias]).for_each(|(x, b)| *x += b);

@@ -1,0 +1,92 @@
+"""One training step of the cross-attention tree in PyTorch, in two styles, checked against given results.
+
+`authors`: as the method is usually written: keys and values for every token, torch.cdist with p = 1.
+`folded`: the attention weights are averaged over the level embeddings before values are made.
+
+Reads a safetensors file (inputs, parameters, and the loss and gradients to agree with); prints one JSON line a style.
+"""
+import json, math, resource, sys, time
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+path, runs, threads, heads, depth = sys.argv[1], *map(int, sys.argv[2:6])
+torch.set_num_threads(threads)
+data = open(path, "rb").read()
+base = 8 + int.from_bytes(data[:8], "little")
+header = json.loads(data[8:base])
+
+
+def load(name):
+    shape, (first, last) = header[name]["shape"], header[name]["data_offsets"]
+    return torch.from_numpy(np.frombuffer(data[base + first : base + last], dtype="<f4").reshape(shape).copy())
+
+
+names = ["level_embeddings", "wq", "bq", "wk", "wv", "bv", "node_weight", "node_bias"]
+sides = [(load(f"{side}_tokens"), load(f"{side}_lengths").long()) for side in ("query", "context")]
+levels = [slice(2**level - 1, 2 ** (level + 1) - 1) for level in range(depth)]
+
+
+def attention(p, tokens, lengths):
+    embeddings, width = p["level_embeddings"], p["wq"].shape[0]
+    head = width // heads
+    q = (embeddings @ p["wq"].T + p["bq"]).view(*embeddings.shape[:2], heads, head)
+    k = (tokens @ p["wk"].T).view(*tokens.shape[:2], heads, head)
+    score = torch.einsum("lmhe,bnhe->bhlmn", q, k) / math.sqrt(head)
+    mask = torch.arange(tokens.shape[1])[None, :] < lengths[:, None]
+    return score.masked_fill(~mask[:, None, None, None, :], -math.inf).softmax(-1)
+
+
+def authors(p, tokens, lengths):
+    att = attention(p, tokens, lengths)
+    v = (tokens @ p["wv"].T + p["bv"]).view(*tokens.shape[:2], heads, -1)
+    out = torch.einsum("bhlmn,bnhe->blmhe", att, v).flatten(-2)
+    node = lambda level, at: (out[:, level] @ p["node_weight"][at].T + p["node_bias"][at]).mean(1)
+    return torch.cat([node(level, at) for level, at in enumerate(levels)], 1)
+
+
+def folded(p, tokens, lengths):
+    att = attention(p, tokens, lengths).mean(3)
+    context = torch.einsum("bhln,bnd->blhd", att, tokens)
+    wv = p["wv"].view(heads, -1, tokens.shape[-1])
+    out = (torch.einsum("blhd,hed->blhe", context, wv) + p["bv"].view(heads, -1)).flatten(-2)
+    node = lambda level, at: out[:, level] @ p["node_weight"][at].T + p["node_bias"][at]
+    return torch.cat([node(level, at) for level, at in enumerate(levels)], 1)
+
+
+def leaves(logits):
+    reach = torch.ones(len(logits), 1)
+    for at in levels:
+        left = torch.sigmoid(logits[:, at])
+        reach = torch.stack([reach * left, reach * (1 - left)], -1).flatten(1)
+    return reach
+
+
+def loss_of(split, p, log_scale):
+    q, c = (leaves(split(p, *side)) for side in sides)
+    s = -0.5 * torch.cdist(q, c, p=1) * log_scale.exp()
+    own = torch.arange(len(s))
+    return 0.5 * (F.cross_entropy(s, own) + F.cross_entropy(s.T, own))
+
+
+for style, split in (("authors", authors), ("folded", folded)):
+    p = {name: load(f"param_{name}").requires_grad_() for name in names}
+    log_scale = load("param_log_scale").reshape(()).requires_grad_()
+    everything = {**p, "log_scale": log_scale}
+    loss = loss_of(split, p, log_scale)
+    loss.backward()
+    error = {"loss": abs(loss.item() - float(load("loss"))) / abs(loss.item())}
+    for name, tensor in everything.items():
+        theirs, ours = tensor.grad, load(f"grad_{name}").reshape(tensor.shape)
+        error[name] = ((theirs - ours).abs().max() / theirs.abs().max()).item()
+    optimiser = torch.optim.AdamW(everything.values(), lr=1e-4, betas=(0.9, 0.95), eps=1e-6, weight_decay=0.01)
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        optimiser.zero_grad(set_to_none=True)
+        loss_of(split, p, log_scale).backward()
+        torch.nn.utils.clip_grad_norm_(everything.values(), 1.0)
+        optimiser.step()
+        times.append(time.perf_counter() - start)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"style": style, "error": error, "seconds": times, "memory_mb": memory}), flush=True)

@@ -1,0 +1,182 @@
+//! Adapters: the encoder's pooled embedding, changed a little and normalised, compared by cosine.
+//!
+//! These are what a tree is measured against, trained by the same loop on the same pairs:
+//! - [`AdapterConfig::Linear`]: `x + W x + b`, `W` and `b` starting at zero;
+//! - [`AdapterConfig::Mlp`]: `x + W2 relu(W1 x + b1) + b2`, `W2` and `b2` starting at zero;
+//! - [`AdapterConfig::Matryoshka`]: `W x + b`, trained so that every prefix of 2, 4, ... numbers compares well by itself.
+
+mod map;
+
+use crate::learner::{Learner, Lesson, Similarity};
+use crate::loss;
+use crate::parameters::{Decay, Layout, Parameters, Tensor};
+use crate::random::Random;
+use map::{Kept, Map};
+use retreever_data::Ragged;
+use retreever_kernels::gemm::{Mat, MatMut, Write, gemm_single};
+use serde::{Deserialize, Serialize};
+
+/// Which adapter, and its sizes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum AdapterConfig {
+    /// A residual linear map.
+    Linear,
+    /// A residual map with one hidden layer.
+    Mlp {
+        /// The width of the hidden layer.
+        hidden: usize,
+    },
+    /// A linear map to nested representations.
+    Matryoshka {
+        /// The largest size; the others are the smaller powers of two from 2 on.
+        largest: usize,
+    },
+}
+
+/// The scale of the adapters' loss: where it starts and what it never exceeds.
+const SCALE: (f64, f64) = (20.0, 100.0);
+
+/// An adapter that can be trained.
+pub struct Adapter {
+    config: AdapterConfig,
+    params: Parameters,
+    map: Map,
+    log_scale: Tensor,
+    room: Room,
+}
+
+/// Room for one step, reused.
+#[derive(Default)]
+struct Room {
+    kept: Kept,
+    adapted: Vec<f32>, // [items, width]
+    unit: Vec<f32>,    // [items, size]: prefixes of length 1
+    norms: Vec<f32>,
+    similarity: Vec<f32>,
+    grad_similarity: Vec<f32>,
+    grad_unit: Vec<f32>,
+    grad: Vec<f32>, // [items, width]
+}
+
+impl Adapter {
+    /// An adapter of embeddings of this width, with starting values drawn from `seed`.
+    pub fn new(config: AdapterConfig, width: usize, seed: u64) -> Self {
+        let mut layout = Layout::default();
+        let map = Map::new(&config, width, &mut layout);
+        let log_scale = layout.tensor("log_scale", &[1], Decay::No);
+        let mut params = Parameters::zeros(layout);
+        map.init(&mut params, &mut Random::new(seed, 0));
+        params[log_scale][0] = SCALE.0.ln() as f32;
+        Self { config, params, map, log_scale, room: Room::default() }
+    }
+
+    /// What it is made of.
+    pub fn config(&self) -> &AdapterConfig {
+        &self.config
+    }
+
+    /// The sizes that are trained, each with its weight in the loss.
+    fn sizes(&self) -> Vec<(usize, f64)> {
+        let width = self.map.out();
+        match self.config {
+            AdapterConfig::Linear | AdapterConfig::Mlp { .. } => vec![(width, 1.0)],
+            AdapterConfig::Matryoshka { .. } => {
+                let mut sizes: Vec<usize> = std::iter::successors(Some(2), |size| Some(size * 2))
+                    .take_while(|size| *size < width)
+                    .collect();
+                sizes.push(width);
+                let weight = 1.0 / sizes.len() as f64;
+                sizes.into_iter().map(|size| (size, weight)).collect()
+            }
+        }
+    }
+
+    /// Appends the first `size` numbers of each item's adapted embedding to `rows`, at length 1.
+    pub fn represent_at(&mut self, batch: &Ragged, size: usize, rows: &mut Vec<f32>) {
+        let width = self.map.out();
+        let Room { kept, adapted, unit, norms, .. } = &mut self.room;
+        self.map.forward(&self.params, batch, kept, adapted);
+        normalise(adapted, width, size, unit, norms);
+        rows.extend_from_slice(unit);
+    }
+}
+
+impl Learner for Adapter {
+    fn params(&self) -> &Parameters {
+        &self.params
+    }
+
+    fn params_mut(&mut self) -> &mut Parameters {
+        &mut self.params
+    }
+
+    fn settle(&mut self) {
+        let log_scale = &mut self.params[self.log_scale][0];
+        *log_scale = log_scale.min(SCALE.1.ln() as f32);
+    }
+
+    fn scale(&self) -> f64 {
+        f64::from(self.params[self.log_scale][0]).exp()
+    }
+
+    fn learn(&mut self, batch: &Ragged, lesson: Lesson<'_>, grads: &mut Parameters) -> f64 {
+        let (width, pairs, scale) = (self.map.out(), batch.len() / 2, self.scale());
+        let sizes = self.sizes();
+        let Room { kept, adapted, unit, norms, similarity, grad_similarity, grad_unit, grad } =
+            &mut self.room;
+        self.map.forward(&self.params, batch, kept, adapted);
+        grad.clear();
+        grad.resize(adapted.len(), 0.0);
+        let mut total = 0.0;
+        for (size, weight) in sizes {
+            normalise(adapted, width, size, unit, norms);
+            let (queries, documents) = unit.split_at(pairs * size);
+            let (queries, documents) = (Mat::new(queries, pairs, size), Mat::new(documents, pairs, size));
+            similarity.resize(pairs * pairs, 0.0);
+            gemm_single(queries, documents.t(), MatMut::new(similarity, pairs, pairs), Write::Set);
+            similarity.iter_mut().for_each(|s| *s *= scale as f32);
+            let outcome = loss::cross_entropy(similarity, lesson.mask, pairs, grad_similarity);
+            total += outcome.loss * weight;
+            grads[self.log_scale][0] += (outcome.grad_log_scale * weight) as f32;
+            grad_similarity.iter_mut().for_each(|g| *g *= (scale * weight) as f32);
+            grad_unit.resize(2 * pairs * size, 0.0);
+            let (to_queries, to_documents) = grad_unit.split_at_mut(pairs * size);
+            let flow = Mat::new(grad_similarity, pairs, pairs);
+            gemm_single(flow, documents, MatMut::new(to_queries, pairs, size), Write::Set);
+            gemm_single(flow.t(), queries, MatMut::new(to_documents, pairs, size), Write::Set);
+            // Of x / |x| the gradient is (g - (g . u) u) / |x|, where u = x / |x|.
+            for (item, (g, u)) in grad_unit.chunks_exact(size).zip(unit.chunks_exact(size)).enumerate() {
+                let along: f32 = g.iter().zip(u).map(|(g, u)| g * u).sum();
+                for ((out, g), u) in grad[item * width..][..size].iter_mut().zip(g).zip(u) {
+                    *out += (g - along * u) / norms[item];
+                }
+            }
+        }
+        self.map.backward(&self.params, batch, kept, grad, grads);
+        total
+    }
+
+    fn represent(&mut self, batch: &Ragged, rows: &mut Vec<f32>) {
+        self.represent_at(batch, self.map.out(), rows);
+    }
+
+    fn width(&self) -> usize {
+        self.map.out()
+    }
+
+    fn similarity(&self) -> Similarity {
+        Similarity::Cosine
+    }
+}
+
+/// The first `size` numbers of each row, brought to length 1, and what they were divided by.
+fn normalise(rows: &[f32], width: usize, size: usize, unit: &mut Vec<f32>, norms: &mut Vec<f32>) {
+    unit.clear();
+    norms.clear();
+    for row in rows.chunks_exact(width) {
+        let norm = row[..size].iter().map(|x| x * x).sum::<f32>().sqrt().max(1e-12);
+        norms.push(norm);
+        unit.extend(row[..size].iter().map(|x| x / norm));
+    }
+}

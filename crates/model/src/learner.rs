@@ -1,0 +1,54 @@
+//! What can be trained by the one loop: a tree, or an adapter of the encoder's embeddings.
+
+use crate::loss::Mask;
+use crate::parameters::Parameters;
+use crate::schedule::Progress;
+use retreever_data::Ragged;
+
+/// What one step of training sees besides the batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Lesson<'a> {
+    /// Where training stands.
+    pub progress: Progress,
+    /// The seed of whatever is drawn in this step.
+    pub seed: u64,
+    /// Which pairs of the batch are not negatives of each other.
+    pub mask: &'a Mask,
+}
+
+/// How representations are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Similarity {
+    /// Negative total variation distance of probabilities.
+    TotalVariation,
+    /// Inner product of vectors, which are of length 1.
+    Cosine,
+}
+
+/// Something with parameters and a loss.
+pub trait Learner {
+    /// What is learned.
+    fn params(&self) -> &Parameters;
+
+    /// What is learned, to change. [`Learner::settle`] must be called afterwards.
+    fn params_mut(&mut self) -> &mut Parameters;
+
+    /// Brings the parameters back within their bounds.
+    fn settle(&mut self);
+
+    /// The scale of the loss.
+    fn scale(&self) -> f64;
+
+    /// The loss of a batch whose first half are queries and second half their documents; its gradient is added
+    /// to `grads`.
+    fn learn(&mut self, batch: &Ragged, lesson: Lesson<'_>, grads: &mut Parameters) -> f64;
+
+    /// Appends the finest representation of each item of a batch to `rows`.
+    fn represent(&mut self, batch: &Ragged, rows: &mut Vec<f32>);
+
+    /// The width of that representation.
+    fn width(&self) -> usize;
+
+    /// How it is compared.
+    fn similarity(&self) -> Similarity;
+}

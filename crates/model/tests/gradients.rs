@@ -38,7 +38,7 @@ fn stir(params: &mut Parameters, random: &mut Random) {
 }
 
 /// Compares the slope of the loss along the gradient of each tensor with the gradient's length. Across a kink (ReLU, an
-/// absolute value) a slope is wrong, so shorter steps are tried until one does not reach it.
+/// absolute value) a slope is wrong, so shorter steps and both sides are tried until one does not reach it.
 fn check(
     params: &Parameters,
     grads: &Parameters,
@@ -49,23 +49,20 @@ fn check(
         if length < 1e-3 {
             continue;
         }
-        let slope = |step: f64| {
-            let moved = |sign: f64| {
+        let slopes = |step: f64| {
+            let moved = |by: f64| {
                 let mut moved = params.clone();
                 for (at, g) in entry.range.clone().zip(grad) {
-                    moved.as_mut_slice()[at] += (sign * step * f64::from(*g) / length) as f32;
+                    moved.as_mut_slice()[at] += (by * f64::from(*g) / length) as f32;
                 }
                 loss(&moved)
             };
-            (moved(1.0) - moved(-1.0)) / (2.0 * step)
+            let here = loss(params);
+            [(moved(step) - here) / step, (here - moved(-step)) / step]
         };
-        let close = |step| (slope(step) - length).abs() <= 0.01 * length + 1e-3;
-        prop_assert!(
-            [1e-3, 3e-4, 1e-4].into_iter().any(close),
-            "{}: {} for {length}",
-            entry.name,
-            slope(3e-4)
-        );
+        let close = |slope: f64| (slope - length).abs() <= 0.02 * length + 2e-3;
+        let found = [1e-3, 3e-4, 1e-4].into_iter().flat_map(slopes).any(close);
+        prop_assert!(found, "{}: {:?} for {length}", entry.name, slopes(3e-4));
     }
     Ok(())
 }
@@ -96,7 +93,7 @@ fn check_tree(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn cross_attention(heads in 1usize..4, head_width in 1usize..6, level_embeddings in 1usize..4, width in 2usize..9,

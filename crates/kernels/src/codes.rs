@@ -49,10 +49,98 @@ pub fn encode(row: &[f32], scale: f32, book: &Codebook, cells: &mut [u8], parts:
     encode_scalar(row, scale, book, cells, parts)
 }
 
+/// What the loops of [`encode`] look up by cell.
+struct Tables {
+    start: [f32; 16],
+    /// Sixteenths a unit.
+    per: [f32; 16],
+    /// The width of a sixteenth.
+    width: [f32; 16],
+    value: [f32; 16],
+}
+
+impl Tables {
+    fn new(book: &Codebook) -> Self {
+        let span = |i: usize| book.bounds[i + 1] - book.bounds[i];
+        Self {
+            start: std::array::from_fn(|i| book.bounds[i]),
+            per: std::array::from_fn(|i| 16.0 / span(i)),
+            width: std::array::from_fn(|i| span(i) * 0.0625),
+            value: std::array::from_fn(|i| f32::from(book.values[i])),
+        }
+    }
+}
+
+/// The sums of absolute errors in lanes (`i mod 32`), rounded up.
+fn summed(sums: [[f32; RUN]; 2]) -> CodeError {
+    let up = |sums: [f32; RUN]| sums.iter().sum::<f32>() * (1.0 + ROUNDING) + ROUNDING;
+    CodeError { cells: up(sums[0]), both: up(sums[1]) }
+}
+
+/// Numbers that are coded together.
+const RUN: usize = 32;
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
 fn encode_avx512(row: &[f32], scale: f32, book: &Codebook, cells: &mut [u8], parts: &mut [u8]) -> CodeError {
-    encode_scalar(row, scale, book, cells, parts)
+    use std::arch::x86_64::{
+        __m512, __m512i, _CMP_GE_OQ, _mm_storel_epi64, _mm512_abs_ps, _mm512_add_ps, _mm512_cmp_ps_mask,
+        _mm512_cvtepi32_ps, _mm512_cvtepi64_epi8, _mm512_cvttps_epi32, _mm512_loadu_ps,
+        _mm512_mask_add_epi32, _mm512_min_ps, _mm512_mul_ps, _mm512_or_si512, _mm512_permutexvar_ps,
+        _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_ps, _mm512_setzero_si512, _mm512_srli_epi64,
+        _mm512_storeu_ps, _mm512_sub_ps,
+    };
+    if !row.len().is_multiple_of(RUN) {
+        return encode_scalar(row, scale, book, cells, parts);
+    }
+    let tables = Tables::new(book);
+    // SAFETY: each table holds 16 numbers.
+    let load = |table: &[f32; 16]| unsafe { _mm512_loadu_ps(table.as_ptr()) };
+    let (start, per, width, value) =
+        (load(&tables.start), load(&tables.per), load(&tables.width), load(&tables.value));
+    let (all, inverse) = (_mm512_set1_ps(scale), _mm512_set1_ps(1.0 / scale));
+    let step = _mm512_set1_ps(scale * (1.0 / 255.0));
+    // Two numbers lie in the halves of a 64-bit lane: the later one's nibble moves up next to the earlier's.
+    let pack =
+        |numbers: __m512i| _mm512_cvtepi64_epi8(_mm512_or_si512(numbers, _mm512_srli_epi64::<28>(numbers)));
+    let mut sums: [[__m512; 2]; 2] = [[_mm512_setzero_ps(); 2]; 2];
+    for at in (0..row.len()).step_by(RUN) {
+        for half in 0..2 {
+            let here = at + 16 * half;
+            // SAFETY: the row is a multiple of 32 long and `here + 16 <= at + 32`.
+            let p = unsafe { _mm512_loadu_ps(row.as_ptr().add(here)) };
+            let v = _mm512_mul_ps(p, inverse);
+            // Four halvings find the last cell that starts at or below `v`; every cell of the way is known to.
+            let mut cell = _mm512_setzero_si512();
+            for jump in [8, 4, 2, 1] {
+                let next = _mm512_mask_add_epi32(cell, u16::MAX, cell, _mm512_set1_epi32(jump));
+                let inside = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(v, _mm512_permutexvar_ps(next, start));
+                cell = _mm512_mask_add_epi32(cell, inside, cell, _mm512_set1_epi32(jump));
+            }
+            let start = _mm512_permutexvar_ps(cell, start);
+            let sixteenth = _mm512_mul_ps(_mm512_sub_ps(v, start), _mm512_permutexvar_ps(cell, per));
+            let part = _mm512_cvttps_epi32(_mm512_min_ps(sixteenth, _mm512_set1_ps(15.0)));
+            let middle = _mm512_add_ps(_mm512_cvtepi32_ps(part), _mm512_set1_ps(0.5));
+            let inner = _mm512_mul_ps(middle, _mm512_permutexvar_ps(cell, width));
+            let read = _mm512_mul_ps(all, _mm512_add_ps(start, inner));
+            let first = _mm512_mul_ps(_mm512_permutexvar_ps(cell, value), step);
+            sums[0][half] = _mm512_add_ps(sums[0][half], _mm512_abs_ps(_mm512_sub_ps(p, first)));
+            sums[1][half] = _mm512_add_ps(sums[1][half], _mm512_abs_ps(_mm512_sub_ps(p, read)));
+            // SAFETY: 8 bytes of each plane, which are half as long as the row, start at `here / 2`.
+            unsafe {
+                _mm_storel_epi64(cells.as_mut_ptr().add(here / 2).cast(), pack(cell));
+                _mm_storel_epi64(parts.as_mut_ptr().add(here / 2).cast(), pack(part));
+            }
+        }
+    }
+    let mut lanes = [[0.0; RUN]; 2];
+    for (lanes, sums) in lanes.iter_mut().zip(sums) {
+        for (half, sum) in sums.into_iter().enumerate() {
+            // SAFETY: 16 of the 32 numbers start at `16 * half`.
+            unsafe { _mm512_storeu_ps(lanes.as_mut_ptr().add(16 * half), sum) };
+        }
+    }
+    summed(lanes)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -64,7 +152,7 @@ fn encode_avx2(row: &[f32], scale: f32, book: &Codebook, cells: &mut [u8], parts
 /// Runs of 32 numbers, each step over the whole run, so that the compiler can use whatever width it is given.
 #[inline(always)]
 fn encode_scalar(row: &[f32], scale: f32, book: &Codebook, cells: &mut [u8], parts: &mut [u8]) -> CodeError {
-    const RUN: usize = 32;
+    let tables = Tables::new(book);
     let inverse = 1.0 / scale;
     let mut sums = [[0.0f32; RUN]; 2];
     for ((run, cells), parts) in row.chunks(RUN).zip(cells.chunks_mut(RUN / 2)).zip(parts.chunks_mut(RUN / 2))
@@ -72,28 +160,26 @@ fn encode_scalar(row: &[f32], scale: f32, book: &Codebook, cells: &mut [u8], par
         let mut p = [0.0f32; RUN];
         p[..run.len()].copy_from_slice(run);
         let mut cell = [0i32; RUN];
-        let mut start = [0.0f32; RUN];
-        let mut width = [book.bounds[1]; RUN];
-        let mut value = [f32::from(book.values[0]); RUN];
+        let mut start = [tables.start[0]; RUN];
+        let mut per = [tables.per[0]; RUN];
+        let mut width = [tables.width[0]; RUN];
+        let mut value = [tables.value[0]; RUN];
         for next in 1..16 {
-            let bound = book.bounds[next];
-            let span = book.bounds[next + 1] - bound;
-            let stands = f32::from(book.values[next]);
             for i in 0..RUN {
-                let inside = p[i] * inverse >= bound;
+                let inside = p[i] * inverse >= tables.start[next];
                 cell[i] = if inside { next as i32 } else { cell[i] };
-                start[i] = if inside { bound } else { start[i] };
-                width[i] = if inside { span } else { width[i] };
-                value[i] = if inside { stands } else { value[i] };
+                start[i] = if inside { tables.start[next] } else { start[i] };
+                per[i] = if inside { tables.per[next] } else { per[i] };
+                width[i] = if inside { tables.width[next] } else { width[i] };
+                value[i] = if inside { tables.value[next] } else { value[i] };
             }
         }
         let mut part = [0i32; RUN];
         for i in 0..RUN {
-            let sixteenth = (p[i] * inverse - start[i]) * (16.0 / width[i]);
+            let sixteenth = (p[i] * inverse - start[i]) * per[i];
             let sixteenth = if sixteenth < 15.0 { sixteenth } else { 15.0 };
-            // SAFETY: between -1 and 15, and not a NaN: the comparison above would have chosen 15.
-            part[i] = unsafe { sixteenth.to_int_unchecked::<i32>() };
-            let read = scale * (start[i] + (part[i] as f32 + 0.5) * (width[i] * 0.0625));
+            part[i] = sixteenth as i32;
+            let read = scale * (start[i] + (part[i] as f32 + 0.5) * width[i]);
             if i < run.len() {
                 sums[0][i] += (p[i] - value[i] * (scale * (1.0 / 255.0))).abs();
                 sums[1][i] += (p[i] - read).abs();
@@ -104,8 +190,7 @@ fn encode_scalar(row: &[f32], scale: f32, book: &Codebook, cells: &mut [u8], par
             parts[j] = (part[2 * j] | part[2 * j + 1] << 4) as u8;
         }
     }
-    let up = |sums: [f32; RUN]| sums.iter().sum::<f32>() * (1.0 + ROUNDING) + ROUNDING;
-    CodeError { cells: up(sums[0]), both: up(sums[1]) }
+    summed(sums)
 }
 
 /// Reads the first plane: one byte a number, in 255ths of the row's scale.

@@ -60,6 +60,10 @@ fn check(queries: &[u8], rows: Rows<'_>, width: usize, stride: usize, out: &[u32
     assert!(rows.scales.is_empty() || usize::from(highest) < known, "a scale the query was not coded at");
 }
 
+/// How far ahead of the row being read memory is asked for: the hardware stops at the end of a page.
+#[cfg(target_arch = "x86_64")]
+const AHEAD: usize = 4096;
+
 /// How many bytes the machine compares at once.
 enum Width {
     #[cfg(target_arch = "x86_64")]
@@ -117,12 +121,25 @@ fn cells_scalar(query: &[u8], cells: &[u8], values: &[u8; 16]) -> u32 {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn sad_rows_avx512(queries: &[u8], rows: Rows<'_>, width: usize, out: &mut [u32]) {
     use std::arch::x86_64::{
-        _mm512_add_epi64, _mm512_maskz_loadu_epi8, _mm512_reduce_add_epi64, _mm512_sad_epu8,
-        _mm512_setzero_si512,
+        _mm512_add_epi64, _mm512_loadu_si512, _mm512_maskz_loadu_epi8, _mm512_reduce_add_epi64,
+        _mm512_sad_epu8, _mm512_setzero_si512,
     };
     each_row(queries, rows, [width, width], out, |query, row| {
-        let mut sums = [_mm512_setzero_si512(); 2];
-        for (part, at) in (0..width).step_by(64).enumerate() {
+        let whole = |at: usize| {
+            // SAFETY: `at + 64 <= width` bytes are in both rows.
+            unsafe {
+                let query = _mm512_loadu_si512(query.as_ptr().add(at).cast());
+                _mm512_sad_epu8(query, _mm512_loadu_si512(row.as_ptr().add(at).cast()))
+            }
+        };
+        let (mut even, mut odd) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+        let mut at = 0;
+        while at + 128 <= width {
+            even = _mm512_add_epi64(even, whole(at));
+            odd = _mm512_add_epi64(odd, whole(at + 64));
+            at += 128;
+        }
+        while at < width {
             let mask = lanes(width - at);
             // SAFETY: the mask keeps the loads inside both rows, which are `width` long.
             let (x, y) = unsafe {
@@ -131,9 +148,10 @@ fn sad_rows_avx512(queries: &[u8], rows: Rows<'_>, width: usize, out: &mut [u32]
                     _mm512_maskz_loadu_epi8(mask, row.as_ptr().add(at).cast()),
                 )
             };
-            sums[part % 2] = _mm512_add_epi64(sums[part % 2], _mm512_sad_epu8(x, y));
+            even = _mm512_add_epi64(even, _mm512_sad_epu8(x, y));
+            at += 64;
         }
-        _mm512_reduce_add_epi64(_mm512_add_epi64(sums[0], sums[1])) as u32
+        _mm512_reduce_add_epi64(_mm512_add_epi64(even, odd)) as u32
     });
 }
 
@@ -148,17 +166,38 @@ fn lanes(left: usize) -> u64 {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 fn sad_cells_avx512(queries: &[u8], rows: Rows<'_>, values: &[u8; 16], width: usize, out: &mut [u32]) {
     use std::arch::x86_64::{
-        _mm_loadu_si128, _mm256_maskz_loadu_epi8, _mm512_add_epi64, _mm512_and_si512, _mm512_broadcast_i32x4,
-        _mm512_cvtepu8_epi16, _mm512_maskz_loadu_epi8, _mm512_maskz_mov_epi8, _mm512_or_si512,
-        _mm512_reduce_add_epi64, _mm512_sad_epu8, _mm512_set1_epi8, _mm512_setzero_si512,
-        _mm512_shuffle_epi8, _mm512_slli_epi16,
+        _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm256_loadu_si256, _mm256_maskz_loadu_epi8,
+        _mm512_add_epi64, _mm512_and_si512, _mm512_broadcast_i32x4, _mm512_cvtepu8_epi16, _mm512_loadu_si512,
+        _mm512_maskz_loadu_epi8, _mm512_maskz_mov_epi8, _mm512_or_si512, _mm512_reduce_add_epi64,
+        _mm512_sad_epu8, _mm512_set1_epi8, _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_slli_epi16,
     };
     // SAFETY: the table holds 16 bytes.
     let table = _mm512_broadcast_i32x4(unsafe { _mm_loadu_si128(values.as_ptr().cast()) });
     let nibble = _mm512_set1_epi8(15);
     each_row(queries, rows, [width, width / 2], out, |query, row| {
-        let mut sums = [_mm512_setzero_si512(); 2];
-        for (part, at) in (0..width).step_by(64).enumerate() {
+        let bytes = |cells| {
+            let words = _mm512_cvtepu8_epi16(cells);
+            let cells = _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16::<4>(words)), nibble);
+            _mm512_shuffle_epi8(table, cells)
+        };
+        let whole = |at: usize| {
+            // SAFETY: `at + 64 <= width` bytes are in the query, half as many in the row. A prefetch may
+            // point anywhere.
+            unsafe {
+                let cells = row.as_ptr().add(at / 2);
+                _mm_prefetch::<_MM_HINT_T0>(cells.wrapping_add(AHEAD).cast());
+                let query = _mm512_loadu_si512(query.as_ptr().add(at).cast());
+                _mm512_sad_epu8(query, bytes(_mm256_loadu_si256(cells.cast())))
+            }
+        };
+        let (mut even, mut odd) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+        let mut at = 0;
+        while at + 128 <= width {
+            even = _mm512_add_epi64(even, whole(at));
+            odd = _mm512_add_epi64(odd, whole(at + 64));
+            at += 128;
+        }
+        while at < width {
             let mask = lanes(width - at);
             // SAFETY: the masks keep the loads inside the query (`width` bytes) and the row (half as many).
             let (query, cells) = unsafe {
@@ -167,13 +206,11 @@ fn sad_cells_avx512(queries: &[u8], rows: Rows<'_>, values: &[u8; 16], width: us
                     _mm256_maskz_loadu_epi8(lanes((width - at) / 2) as u32, row.as_ptr().add(at / 2).cast()),
                 )
             };
-            let words = _mm512_cvtepu8_epi16(cells);
-            let cells = _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16::<4>(words)), nibble);
             // Lanes beyond the row would stand for the first cell: the mask makes them 0, as the query's are.
-            let bytes = _mm512_maskz_mov_epi8(mask, _mm512_shuffle_epi8(table, cells));
-            sums[part % 2] = _mm512_add_epi64(sums[part % 2], _mm512_sad_epu8(query, bytes));
+            even = _mm512_add_epi64(even, _mm512_sad_epu8(query, _mm512_maskz_mov_epi8(mask, bytes(cells))));
+            at += 64;
         }
-        _mm512_reduce_add_epi64(_mm512_add_epi64(sums[0], sums[1])) as u32
+        _mm512_reduce_add_epi64(_mm512_add_epi64(even, odd)) as u32
     });
 }
 

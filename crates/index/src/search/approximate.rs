@@ -13,6 +13,8 @@ use retreever_tree::{Assignment, Level};
 
 /// Rows that one thread takes at a time.
 const CHUNK: usize = 8192;
+/// Rows compared in one go.
+const RUN: usize = 256;
 /// How many levels up the choice is made.
 const UP: u8 = 3;
 
@@ -23,7 +25,7 @@ pub(crate) fn search(
     probe: &Probe,
     (rerank, k): (usize, usize),
 ) -> Result<Vec<Found>> {
-    let rerank = rerank.max(k);
+    let rerank = rerank.max(k).max(1);
     let coarse = Probe::new(query, coarse_level(query, probe.level()));
     let chosen = choose(views, &coarse, rerank)?;
     let mut compared = chosen
@@ -50,6 +52,43 @@ fn coarse_level(query: Assignment<'_>, level: Level) -> Level {
     query.depth().level(up).expect("a level above one of the tree")
 }
 
+/// The best rows so far, by the distance to their codes; now and then cut back to `count`.
+struct Best {
+    count: usize,
+    limit: f32,
+    rows: Vec<(f32, u32, u32)>, // distance, view, row
+}
+
+impl Best {
+    fn new(count: usize) -> Self {
+        Self { count, limit: f32::INFINITY, rows: Vec::new() }
+    }
+
+    fn push(&mut self, row: (f32, u32, u32)) {
+        self.rows.push(row);
+        if self.rows.len() >= 2 * self.count + RUN {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        if self.rows.len() > self.count {
+            let order = |a: &(f32, u32, u32), b: &(f32, u32, u32)| {
+                a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2)))
+            };
+            let (_, last, _) = self.rows.select_nth_unstable_by(self.count - 1, order);
+            self.limit = last.0;
+            self.rows.truncate(self.count);
+        }
+    }
+
+    fn merge(mut self, other: Self) -> Self {
+        self.rows.extend(other.rows);
+        self.cut();
+        self
+    }
+}
+
 /// The rows with the smallest distances by the first plane.
 fn choose(views: &[View<'_>], probe: &Probe, count: usize) -> Result<Vec<(usize, usize)>> {
     let mut chunks = Vec::new();
@@ -58,35 +97,29 @@ fn choose(views: &[View<'_>], probe: &Probe, count: usize) -> Result<Vec<(usize,
             chunks.push((stretch.view, from..(from + CHUNK).min(stretch.rows.end)));
         }
     }
-    let tops = chunks
+    let best = chunks
         .par_iter()
-        .map(|(number, rows)| {
-            let view = &views[*number];
-            let codes = view.segment.codes(probe.level(), rows.clone())?;
-            let mut sums = vec![0; rows.len()];
-            probe.sums(view.segment, codes, &mut sums);
-            let distances = sums.iter().enumerate().map(|(at, sum)| probe.bounds(codes, at, *sum).middle());
-            let near: Vec<(f32, u32)> = distances
-                .enumerate()
-                .filter(|(at, _)| view.allows(rows.start + at))
-                .map(|(at, distance)| (distance, (rows.start + at) as u32))
-                .collect();
-            Ok((*number, smallest(near, count)))
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let all = tops
-        .into_iter()
-        .flat_map(|(view, near)| {
-            near.into_iter().map(move |(distance, row)| (distance, (view, row as usize)))
-        })
-        .collect();
-    Ok(smallest(all, count).into_iter().map(|(_, place)| place).collect())
-}
-
-fn smallest<T: Ord + Copy>(mut all: Vec<(f32, T)>, count: usize) -> Vec<(f32, T)> {
-    if all.len() > count {
-        all.select_nth_unstable_by(count, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        all.truncate(count);
-    }
-    all
+        .try_fold(
+            || Best::new(count),
+            |mut best, (number, rows)| -> Result<Best> {
+                let view = &views[*number];
+                let mut sums = [0; RUN];
+                for from in rows.clone().step_by(RUN) {
+                    let run = from..(from + RUN).min(rows.end);
+                    let codes = view.segment.codes(probe.level(), run.clone())?;
+                    let sums = &mut sums[..run.len()];
+                    probe.sums(view.segment, codes, sums);
+                    for (at, sum) in sums.iter().enumerate() {
+                        let distance = probe.read(codes, at, *sum);
+                        if distance <= best.limit && view.allows(from + at) {
+                            best.push((distance, *number as u32, (from + at) as u32));
+                        }
+                    }
+                }
+                Ok(best)
+            },
+        )
+        .try_reduce(|| Best::new(count), |a, b| Ok(a.merge(b)))?;
+    let best = Best::merge(best, Best::new(count));
+    Ok(best.rows.into_iter().map(|(_, view, row)| (view as usize, row as usize)).collect())
 }

@@ -43,13 +43,6 @@ pub(crate) struct Bounds {
     pub(crate) high: f32,
 }
 
-impl Bounds {
-    /// The distance to the codes themselves.
-    pub(crate) fn middle(self) -> f32 {
-        (self.low + self.high) / 2.0
-    }
-}
-
 impl Probe {
     pub(crate) fn new(query: Assignment<'_>, level: Level) -> Self {
         let numbers = query.at(level).into_owned();
@@ -88,11 +81,18 @@ impl Probe {
         sad_rows(&self.bytes, Rows { scales, bytes: decoded }, self.level.width(), out);
     }
 
+    /// The distance to what row `row` of `codes` stands for.
+    #[inline(always)]
+    pub(crate) fn read(&self, codes: Codes<'_>, row: usize, sum: u32) -> f32 {
+        let class = self.classes[usize::from(codes.scales[row])];
+        sum as f32 * class.step + class.excess
+    }
+
     /// What a sum of byte differences says about the distance to row `row` of `codes`.
     #[inline(always)]
     pub(crate) fn bounds(&self, codes: Codes<'_>, row: usize, sum: u32) -> Bounds {
         let class = self.classes[usize::from(codes.scales[row])];
-        let distance = sum as f32 * class.step + class.excess;
+        let distance = self.read(codes, row, sum);
         let error = class.error + error_at(codes.errors, 2 * row);
         Bounds { low: distance - error, high: distance + error }
     }

@@ -258,11 +258,12 @@ fn write_chunk(
     let mut errors = vec![Vec::with_capacity(4 * rows.len()); depth.get()];
     let planes = || depth.levels().map(|level| vec![0u8; rows.len() * level.width() / 2]).collect::<Vec<_>>();
     let (mut cells, mut parts) = (planes(), planes());
-    let mut numbers = Vec::with_capacity(rows.len() * 4 * input.shape.width());
+    let mut numbers = vec![0u8; rows.len() * 4 * input.shape.width()];
     let mut space = Vec::new();
     for (at, &from) in rows.iter().enumerate() {
         let row = input.row(from as usize);
-        numbers.extend(row.iter().flat_map(|p| p.to_le_bytes()));
+        let bytes = &mut numbers[4 * row.len() * at..][..4 * row.len()];
+        bytes.as_chunks_mut::<4>().0.iter_mut().zip(row).for_each(|(bytes, p)| *bytes = p.to_le_bytes());
         each_level(input.shape, row, &mut space, |level, row| {
             let (table, plane) = (level.get() - 1, level.width() / 2);
             let class = class_of(largest(row));

@@ -7,16 +7,29 @@
 pub(crate) const CLASSES: usize = 64;
 
 /// `2^(-c/4)`, in the same bits on every machine.
-pub(crate) fn scale(class: u8) -> f32 {
+const SCALES: [f32; CLASSES] = {
     const QUARTERS: [f32; 4] = [1.0, 0.840_896_4, std::f32::consts::FRAC_1_SQRT_2, 0.594_603_56];
-    let halvings = i32::from(class / 4);
-    QUARTERS[usize::from(class % 4)] * 0.5f32.powi(halvings)
+    let mut scales = [0.0; CLASSES];
+    let (mut class, mut power) = (0, 1.0);
+    while class < CLASSES {
+        scales[class] = QUARTERS[class % 4] * power;
+        class += 1;
+        if class % 4 == 0 {
+            power *= 0.5;
+        }
+    }
+    scales
+};
+
+/// The scale of a class.
+pub(crate) fn scale(class: u8) -> f32 {
+    SCALES[usize::from(class)]
 }
 
 /// The class with the smallest scale that is not below `largest`, a probability. A row may sum to a little
 /// more than 1; what exceeds the largest scale counts into the error of its codes.
 pub(crate) fn class_of(largest: f32) -> u8 {
-    (1..CLASSES as u8).rev().find(|class| scale(*class) >= largest).unwrap_or(0)
+    (SCALES.partition_point(|scale| *scale >= largest) as u8).saturating_sub(1)
 }
 
 #[cfg(test)]

@@ -40,7 +40,10 @@ pub enum FetchError {
         said: String,
     },
     /// The registry answers, and does not have it.
-    #[error("the registry that `{client}` is configured for has no {package}; `{client}` said: {said}")]
+    #[error(
+        "the registry that `{client}` is configured for has no {package}, or does not answer: check the configuration \
+         of `{client}` (mirror, proxy); it said: {said}"
+    )]
     NotFound {
         /// The client that was used.
         client: &'static str,

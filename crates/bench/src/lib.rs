@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod baselines;
+pub mod compare;
 pub mod encode;
 pub mod gemm;
 pub mod measurement;

@@ -1,6 +1,7 @@
 //! The `retreever` command: what was typed, turned into what is meant.
 #![forbid(unsafe_code)]
 
+mod budget;
 mod commands;
 mod progress;
 
@@ -20,6 +21,8 @@ struct Cli {
 enum Command {
     /// Show what is kept from earlier runs, and clear it.
     Cache(commands::cache::Args),
+    /// Compare every baseline with the tree, as tables and figures.
+    Compare(commands::compare::Args),
     /// Fetch, check and convert data sets, score runs.
     Data(commands::data::Args),
     /// Fetch an encoder: minilm, mpnet, ORGANISATION/NAME on the hub, or a directory.
@@ -29,6 +32,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Cache(args) => commands::cache::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
         Command::Data(args) => commands::data::run(&args),
         Command::Pull(args) => commands::pull::run(&args),
     };

@@ -23,7 +23,6 @@ pub(crate) fn fetching() -> impl FnMut(Progress<'_>) {
 }
 
 /// For encoding: tokens a second and the time left.
-#[allow(dead_code, reason = "for the commands that encode texts")]
 pub(crate) fn encoding() -> impl FnMut(EmbedProgress) {
     let mut bar: Option<ProgressBar> = None;
     move |progress| match progress {

@@ -7,7 +7,7 @@
 
 use super::gmm::{Gmm, GmmConfig, features};
 use super::kmeans::{KMeans, KMeansConfig, half_squares};
-use super::lists::Lists;
+use super::lists::{Lists, Measure};
 use super::matrix::{Rows, map_products};
 use super::{Budget, Ranking, Searcher};
 use retreever_kernels::gemm::Packed;
@@ -80,7 +80,7 @@ impl Hierarchy {
                 splits: flat.splits,
             },
         };
-        Self { scorer, leaves: Lists::new(documents, flat.leaves) }
+        Self { scorer, leaves: Lists::new(documents, flat.leaves, Measure::Product) }
     }
 }
 

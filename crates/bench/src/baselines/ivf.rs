@@ -2,7 +2,7 @@
 //! scores what they hold exactly (Sivic and Zisserman 2003; `IndexIVFFlat` in Faiss).
 
 use super::kmeans::{KMeans, KMeansConfig};
-use super::lists::Lists;
+use super::lists::{Lists, Measure};
 use super::matrix::{Rows, map_products};
 use super::{Budget, Ranking, Searcher};
 use retreever_kernels::gemm::Packed;
@@ -32,7 +32,7 @@ impl Ivf {
     /// Clusters the documents and lays out the lists.
     pub fn build(documents: Rows<'_>, config: IvfConfig) -> Self {
         let fit = KMeans::fit(documents, config.kmeans(documents.len()));
-        Self { centres: fit.centres().pack(), lists: Lists::new(documents, fit.members()) }
+        Self { centres: fit.centres().pack(), lists: Lists::new(documents, fit.members(), Measure::Product) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Documents in disjoint lists, of which a query opens some: what IVF lists and the leaves of a hierarchy share.
+//! Documents in disjoint lists, of which a query opens some: what IVF lists and the leaves of a tree share.
 //!
 //! A batch is answered list by list: the queries that open a list are multiplied with its documents at once.
 
@@ -6,6 +6,7 @@ use super::matrix::{Rows, products};
 use super::{Budget, Hit, Ranking, keep_best};
 use rayon::prelude::*;
 use retreever_kernels::gemm::Packed;
+use retreever_kernels::pairwise_l1::{self, distances};
 
 /// Queries that one task answers together.
 const QUERIES: usize = 256;
@@ -17,18 +18,60 @@ pub(super) struct Lists {
     width: usize,
 }
 
+/// How a document is compared with a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Measure {
+    /// The inner product.
+    Product,
+    /// One minus the total variation distance, `1 - sum |q - d| / 2`.
+    Variation,
+}
+
 struct List {
     docs: Vec<u32>,
-    rows: Packed, // [width, docs]
+    rows: Stored,
+}
+
+enum Stored {
+    Product(Packed),     // [width, docs]
+    Variation(Vec<f32>), // [docs, width]
+}
+
+impl Stored {
+    fn new(rows: Vec<f32>, width: usize, measure: Measure) -> Self {
+        match measure {
+            Measure::Product => Self::Product(Rows::new(&rows, width).pack()),
+            Measure::Variation => Self::Variation(rows),
+        }
+    }
+
+    /// The scores of all documents for each query, `[queries, docs]`.
+    fn score(&self, queries: Rows<'_>, scores: &mut Vec<f32>) {
+        match self {
+            Self::Product(rows) => products(queries, rows, scores),
+            Self::Variation(rows) => {
+                let width = queries.width();
+                let (asked, docs) = (queries.len(), rows.len() / width);
+                scores.clear();
+                scores.resize(asked * docs, 0.0);
+                distances(
+                    pairwise_l1::Rows::new(queries.as_slice(), asked, width, width),
+                    pairwise_l1::Rows::new(rows, docs, width, width),
+                    scores,
+                );
+                scores.iter_mut().for_each(|score| *score = 1.0 - *score / 2.0);
+            }
+        }
+    }
 }
 
 impl Lists {
     /// One list for each group of documents.
-    pub(super) fn new(documents: Rows<'_>, groups: Vec<Vec<u32>>) -> Self {
+    pub(super) fn new(documents: Rows<'_>, groups: Vec<Vec<u32>>, measure: Measure) -> Self {
         let width = documents.width();
         let lists = groups
             .into_par_iter()
-            .map(|docs| List { rows: Rows::new(&documents.gather(&docs), width).pack(), docs })
+            .map(|docs| List { rows: Stored::new(documents.gather(&docs), width, measure), docs })
             .collect();
         Self { lists, len: documents.len(), width }
     }
@@ -71,7 +114,7 @@ impl Lists {
                 continue;
             }
             let visiting = queries.gather(visitors);
-            products(Rows::new(&visiting, self.width), &list.rows, &mut scores);
+            list.rows.score(Rows::new(&visiting, self.width), &mut scores);
             for (&query, scores) in visitors.iter().zip(scores.chunks_exact(list.docs.len())) {
                 let ranking = &mut rankings[query as usize];
                 ranking.read += list.docs.len();

@@ -18,6 +18,7 @@ mod pca;
 mod raptor;
 mod scann;
 mod summary;
+mod tree_search;
 
 #[cfg(test)]
 mod conformance;
@@ -33,6 +34,7 @@ pub use matrix::{Rows, normalise};
 pub use raptor::{Raptor, RaptorConfig, Texts};
 pub use scann::{Scann, ScannConfig};
 pub use summary::{Endpoint, Summariser};
+pub use tree_search::{Grouping, TreeSearch};
 
 use std::time::{Duration, Instant};
 

@@ -126,8 +126,14 @@ impl Raptor {
             b.score.total_cmp(&a.score).then(own_b.total_cmp(own_a)).then(a.doc.cmp(&b.doc))
         });
         let mut seen = std::collections::HashSet::new();
-        let hits =
+        let mut hits: Vec<Hit> =
             lifted.into_iter().map(|(hit, _)| hit).filter(|hit| seen.insert(hit.doc)).take(k).collect();
+        // Scores fall strictly, so that who sorts by them again keeps this order.
+        let mut above = f32::INFINITY;
+        for hit in &mut hits {
+            hit.score = hit.score.min(above.next_down());
+            above = hit.score;
+        }
         Ranking { hits, read: self.len() }
     }
 }

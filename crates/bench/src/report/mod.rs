@@ -85,7 +85,8 @@ impl Report {
     }
 }
 
-fn replace(file: &Path, content: &str) -> Result<()> {
+/// Writes a file whole or not at all.
+pub(crate) fn replace(file: &Path, content: &str) -> Result<()> {
     let beside = file.with_extension("partial");
     fs::write(&beside, content).with_context(|| format!("cannot write {}", beside.display()))?;
     fs::rename(&beside, file).with_context(|| format!("cannot replace {}", file.display()))

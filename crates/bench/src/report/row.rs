@@ -2,6 +2,7 @@
 
 use retreever_data::Measures;
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 
 /// Who represents the documents and the queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -113,6 +114,17 @@ impl Ablation {
     pub const ALL: [Self; 5] =
         [Self::Split, Self::Heads, Self::Depth, Self::LevelEmbeddings, Self::Propagation];
 
+    /// As it is typed.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Split => "split",
+            Self::Heads => "heads",
+            Self::Depth => "depth",
+            Self::LevelEmbeddings => "level-embeddings",
+            Self::Propagation => "propagation",
+        }
+    }
+
     /// As it is called in tables.
     pub fn name(self) -> &'static str {
         match self {
@@ -122,6 +134,16 @@ impl Ablation {
             Self::LevelEmbeddings => "Level embeddings",
             Self::Propagation => "Propagation",
         }
+    }
+}
+
+impl FromStr for Ablation {
+    type Err = String;
+
+    fn from_str(key: &str) -> Result<Self, String> {
+        let known = Self::ALL.map(Self::key).join(", ");
+        let named = Self::ALL.into_iter().find(|ablation| ablation.key() == key);
+        named.ok_or_else(|| format!("there is no ablation `{key}`; there are {known}"))
     }
 }
 

@@ -1,0 +1,69 @@
+//! Finished pieces on disk: a comparison that was stopped carries on, and nothing is computed twice.
+//!
+//! `pieces/NAME.json` holds the rows and what they were made from. A file made from something else, or one that cannot
+//! be read, is as if it were not there.
+
+use super::Piece;
+use crate::report::Row;
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where finished pieces are kept.
+pub(super) struct Kept {
+    folder: PathBuf,
+}
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    /// A hash of the data, the encoder and the settings.
+    made_from: String,
+    rows: Vec<Row>,
+}
+
+impl Kept {
+    /// In the folder of a report, which is made if it is not there.
+    pub(super) fn open(report: &Path) -> Result<Self> {
+        let folder = report.join("pieces");
+        fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        Ok(Self { folder })
+    }
+
+    fn file(&self, piece: Piece) -> PathBuf {
+        self.folder.join(format!("{}.json", piece.to_string().replace([':', '='], "-")))
+    }
+
+    /// The rows of a piece, if it was finished from the same things.
+    pub(super) fn get(&self, piece: Piece, made_from: &str) -> Option<Vec<Row>> {
+        let text = fs::read(self.file(piece)).ok()?;
+        let file: File = serde_json::from_slice(&text).ok()?;
+        (file.made_from == made_from).then_some(file.rows)
+    }
+
+    /// Keeps the rows of a finished piece.
+    pub(super) fn put(&self, piece: Piece, made_from: &str, rows: &[Row]) -> Result<()> {
+        let file = self.file(piece);
+        let json = serde_json::to_string(&File { made_from: made_from.to_owned(), rows: rows.to_vec() })?;
+        crate::report::replace(&file, &json)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_is_kept_for_what_it_was_made_from() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept::open(folder.path()).unwrap();
+        assert_eq!(kept.get(Piece::Bm25, "a"), None);
+        kept.put(Piece::Bm25, "a", &[]).unwrap();
+        assert_eq!(kept.get(Piece::Bm25, "a"), Some(Vec::new()));
+        assert_eq!(kept.get(Piece::Bm25, "b"), None);
+        assert_eq!(kept.get(Piece::Raptor(1), "a"), None);
+        fs::write(kept.file(Piece::Bm25), "{ torn").unwrap();
+        assert_eq!(kept.get(Piece::Bm25, "a"), None);
+    }
+}

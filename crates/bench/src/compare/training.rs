@@ -1,0 +1,104 @@
+//! Training within a budget of time: how many steps it is worth, and a checkpoint now and then, so that a comparison
+//! that is stopped takes training up where it was.
+
+use super::Event;
+use super::piece::Piece;
+use super::recipe::Untrained;
+use anyhow::{Context, Result};
+use retreever_model::schedule::LearningRate;
+use retreever_model::{self as model, Checkpoint, Control, End, State, TrainConfig, TrainingSet};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// One training.
+pub(super) struct Training<'a> {
+    pub(super) piece: Piece,
+    pub(super) set: TrainingSet<'a>,
+    pub(super) budget: Duration,
+    pub(super) seed: u64,
+    pub(super) rate: f64,
+    /// Where its checkpoint is kept while it lasts.
+    pub(super) place: &'a Path,
+    /// A text that is the same exactly for trainings that may take it up.
+    pub(super) run: String,
+}
+
+/// Pairs in a batch.
+const BATCH: usize = 64;
+/// Steps that are timed before training, and those of them that only warm up.
+const TRIAL: u64 = 16;
+const WARM: u64 = 4;
+/// Validations in a training, and how many steps' time one of them takes, about.
+const VALIDATIONS: u64 = 10;
+const VALIDATION_STEPS: f64 = 20.0;
+/// Fewer steps than this are not worth a table.
+const FEWEST: u64 = 100;
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
+
+impl Training<'_> {
+    /// Trains what `start` gives, for as many steps as the budget is worth.
+    pub(super) fn run(
+        &self,
+        start: &dyn Fn() -> Untrained,
+        observe: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Untrained> {
+        let checkpoint = Checkpoint::of(self.place);
+        let mut model = start();
+        let resumed = checkpoint.exists().then(|| {
+            let config = checkpoint.config()?;
+            Ok::<_, model::ModelError>((checkpoint.load(model.learner(), &self.run)?, config))
+        });
+        let (mut state, config) = match resumed {
+            Some(Ok(resumed)) => resumed,
+            // None yet, or one of another run: from the beginning.
+            None | Some(Err(_)) => {
+                let config = self.config(self.worth(start)?);
+                model = start();
+                (State::new(model.learner(), &config), config)
+            }
+        };
+        loop {
+            let since = Instant::now();
+            let end = model::train(model.learner(), self.set, &config, &mut state, &mut |event| {
+                observe(Event::Training(self.piece, event));
+                if since.elapsed() > CHECKPOINT_EVERY { Control::Stop } else { Control::Continue }
+            })?;
+            match end {
+                End::Finished => break,
+                End::Interrupted => checkpoint.save(model.learner(), &state, &config, &self.run)?,
+            }
+        }
+        checkpoint.remove().context("cannot remove the checkpoint of a training that is over")?;
+        Ok(model)
+    }
+
+    fn config(&self, steps: u64) -> TrainConfig {
+        TrainConfig {
+            steps,
+            batch: BATCH,
+            seed: self.seed,
+            rate: LearningRate { peak: self.rate, warm_up: 0.05 },
+            optimiser: Default::default(),
+            validate_every: steps.div_ceil(VALIDATIONS),
+            patience: None,
+        }
+    }
+
+    /// How many steps the budget is worth, from the time that a few take.
+    fn worth(&self, start: &dyn Fn() -> Untrained) -> Result<u64> {
+        let mut trial = start();
+        let config = self.config(TRIAL);
+        let mut state = State::new(trial.learner(), &config);
+        let set = TrainingSet { dev: &[], ..self.set };
+        let mut warm = Instant::now();
+        model::train(trial.learner(), set, &config, &mut state, &mut |event| {
+            if matches!(event, model::Event::Step { progress, .. } if progress.step + 1 == WARM) {
+                warm = Instant::now();
+            }
+            Control::Continue
+        })?;
+        let step = warm.elapsed().as_secs_f64() / (TRIAL - WARM) as f64;
+        let steps = self.budget.as_secs_f64() / step.max(1e-6) - VALIDATIONS as f64 * VALIDATION_STEPS;
+        Ok((steps as u64).max(FEWEST))
+    }
+}

@@ -1,0 +1,227 @@
+//! Everything that can be said about a tree and a corpus, worked out once.
+
+use crate::census::{Census, Reach};
+use crate::clusters::{Agreement, Classes, agreement};
+use crate::keywords::{self, Keyword};
+use crate::labels;
+use crate::levels::{self, LevelReport};
+use crate::phrases::Phrases;
+use retreever_tree::{Assignments, Depth, NodeId};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// What can be wrong with a corpus to inspect.
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum Error {
+    /// Two lists that go together have different lengths.
+    #[error(
+        "{received} {what}, but {expected} assignments: give one for each document or query, in the same order"
+    )]
+    Lengths {
+        /// What there is too much or too little of.
+        what: &'static str,
+        /// How many assignments there are.
+        expected: usize,
+        /// How many of them were given.
+        received: usize,
+    },
+    /// Documents and queries are of different trees.
+    #[error(
+        "the documents are of a tree {documents} deep, the queries of one {queries} deep: assign both with one tree"
+    )]
+    Tree {
+        /// Depth of the documents' tree.
+        documents: Depth,
+        /// Depth of the queries' tree.
+        queries: Depth,
+    },
+}
+
+/// The result of inspecting.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What to inspect. All lists are in the same order.
+#[derive(Clone, Copy, Debug)]
+pub struct Corpus<'a, T> {
+    /// The documents' texts.
+    pub texts: &'a [T],
+    /// Where they are.
+    pub documents: &'a Assignments,
+    /// What users ask, if it is known.
+    pub queries: Option<Queries<'a>>,
+    /// What is known of each document; empty if nothing is.
+    pub metadata: &'a [Map<String, Value>],
+}
+
+/// What users ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Queries<'a> {
+    /// The queries as they were put.
+    pub texts: &'a [String],
+    /// Where they are.
+    pub assignments: &'a Assignments,
+}
+
+/// A tree and a corpus, inspected.
+pub struct Inspection {
+    /// Where the documents are.
+    pub documents: Census,
+    /// Where the queries are.
+    pub queries: Option<Census>,
+    /// Every node, in breadth-first order.
+    pub nodes: Vec<NodeReport>,
+    /// Balance and sharpness of levels 1 to the leaves.
+    pub levels: Vec<LevelReport>,
+    /// Agreement with each field of the metadata that sorts documents into classes.
+    pub fields: Vec<FieldReport>,
+}
+
+/// One node.
+#[derive(Clone, Debug, Serialize)]
+pub struct NodeReport {
+    /// The node.
+    pub node: NodeId,
+    /// A few words for it.
+    pub label: String,
+    /// A sentence about it.
+    pub summary: String,
+    /// What sets it apart from the rest of the corpus.
+    pub keywords: Vec<Keyword>,
+    /// What sets it apart from its sibling.
+    pub apart: Vec<Keyword>,
+    /// Documents whose likeliest leaf is here.
+    pub documents: usize,
+    /// The share of all documents' mass.
+    pub mass: f64,
+    /// The share of all queries' mass, if queries are known.
+    pub queries: Option<f64>,
+    /// Entropy, in bits, of its mass over the leaves below.
+    pub entropy: f64,
+    /// The documents that reach it most.
+    pub typical: Vec<Reach>,
+    /// The queries that reach it most.
+    pub typical_queries: Vec<Reach>,
+}
+
+/// A field of the metadata, and how the tree agrees with it.
+#[derive(Clone, Debug, Serialize)]
+pub struct FieldReport {
+    /// The field.
+    pub name: String,
+    /// Its classes.
+    #[serde(skip)]
+    pub classes: Classes,
+    /// NMI and purity, level by level.
+    pub levels: Vec<Agreement>,
+}
+
+impl Inspection {
+    /// Inspects a corpus.
+    pub fn new<T: AsRef<str> + Sync>(corpus: &Corpus<'_, T>) -> Result<Self> {
+        check(corpus)?;
+        let depth = corpus.documents.depth();
+        let documents = Census::new(corpus.documents);
+        let queries = corpus.queries.map(|queries| Census::new(queries.assignments));
+        let phrases = Phrases::new(corpus.texts);
+        let words = keywords::of_nodes(&documents, &phrases);
+        let labels = labels::of_nodes(depth, &words, &phrases);
+        let nodes = words
+            .into_iter()
+            .zip(labels)
+            .enumerate()
+            .map(|(index, (words, label))| {
+                let node = NodeId::new(index as u32);
+                NodeReport {
+                    node,
+                    label,
+                    summary: summary(documents.count(node), &words.keywords, &words.apart),
+                    keywords: words.keywords,
+                    apart: words.apart,
+                    documents: documents.count(node),
+                    mass: documents.share(node),
+                    queries: queries.as_ref().map(|census| census.share(node)),
+                    entropy: documents.entropy(node),
+                    typical: documents.typical(node).to_vec(),
+                    typical_queries: queries
+                        .as_ref()
+                        .map_or(Vec::new(), |census| census.typical(node).to_vec()),
+                }
+            })
+            .collect();
+        let levels = levels::of_tree(corpus.documents, &documents);
+        let fields = fields(corpus.metadata, &documents);
+        Ok(Self { documents, queries, nodes, levels, fields })
+    }
+
+    /// The depth of the tree.
+    pub fn depth(&self) -> Depth {
+        self.documents.depth()
+    }
+
+    /// What is said about one node, if the tree has it.
+    pub fn node(&self, node: NodeId) -> Option<&NodeReport> {
+        self.nodes.get(node.index())
+    }
+}
+
+fn check<T>(corpus: &Corpus<'_, T>) -> Result<()> {
+    let expected = corpus.documents.len();
+    let same = |what, expected, received| {
+        if expected == received { Ok(()) } else { Err(Error::Lengths { what, expected, received }) }
+    };
+    same("texts", expected, corpus.texts.len())?;
+    if !corpus.metadata.is_empty() {
+        same("sets of metadata", expected, corpus.metadata.len())?;
+    }
+    if let Some(queries) = corpus.queries {
+        same("queries", queries.assignments.len(), queries.texts.len())?;
+        let (documents, queries) = (corpus.documents.depth(), queries.assignments.depth());
+        if documents != queries {
+            return Err(Error::Tree { documents, queries });
+        }
+    }
+    Ok(())
+}
+
+fn summary(documents: usize, keywords: &[Keyword], apart: &[Keyword]) -> String {
+    let noun = if documents == 1 { "document" } else { "documents" };
+    if documents == 0 {
+        return "No document has its likeliest leaf here.".to_owned();
+    }
+    let list = |words: &[&str]| match words {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    };
+    let about: Vec<&str> = keywords.iter().take(3).map(|word| word.text.as_str()).collect();
+    let unlike: Vec<&str> =
+        apart.iter().map(|word| word.text.as_str()).filter(|word| !about.contains(word)).take(2).collect();
+    match (about.is_empty(), unlike.is_empty()) {
+        (true, _) => format!("{documents} {noun}."),
+        (false, true) => format!("{documents} {noun} about {}.", list(&about)),
+        (false, false) => {
+            format!("{documents} {noun} about {}; unlike its sibling, also {}.", list(&about), list(&unlike))
+        }
+    }
+}
+
+fn fields(metadata: &[Map<String, Value>], census: &Census) -> Vec<FieldReport> {
+    let names: BTreeSet<&String> = metadata.iter().flat_map(Map::keys).collect();
+    let scalar = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(yes) => Some(yes.to_string()),
+        _ => None,
+    };
+    names
+        .into_iter()
+        .filter_map(|name| {
+            let values: Vec<Option<String>> =
+                metadata.iter().map(|fields| fields.get(name).and_then(scalar)).collect();
+            let classes = Classes::new(values.iter().map(Option::as_deref))?;
+            let levels = census.depth().levels().map(|level| agreement(census, level, &classes)).collect();
+            Some(FieldReport { name: name.clone(), classes, levels })
+        })
+        .collect()
+}

@@ -1,0 +1,147 @@
+//! Labels from keywords: short, specific, unlike the sibling's, and saying more than the ancestors' do.
+
+use crate::keywords::{Candidate, NodeWords};
+use crate::phrases::{PhraseId, Phrases};
+use retreever_tree::{Depth, NodeId};
+use std::collections::HashSet;
+
+/// The label of the root, which is about everything.
+pub const ROOT: &str = "All documents";
+/// The label of a node without documents.
+pub const EMPTY: &str = "No documents";
+
+/// A label for every node, in breadth-first order. Labels of siblings differ; labels of a level do where the
+/// words allow it.
+pub fn of_nodes(depth: Depth, words: &[NodeWords], phrases: &Phrases) -> Vec<String> {
+    let mut labels = vec![String::new(); depth.nodes()];
+    let mut said: Vec<Vec<PhraseId>> = vec![Vec::new(); depth.nodes()];
+    labels[0] = ROOT.to_owned();
+    for level in depth.levels() {
+        let mut taken = HashSet::new();
+        for node in level.nodes() {
+            let above: Vec<PhraseId> =
+                node.path().take(level.get()).flat_map(|node| said[node.index()].clone()).collect();
+            let chosen = choose(&words[node.index()].candidates, &above, phrases);
+            let label =
+                spell(&chosen, phrases, &taken).unwrap_or_else(|| fallback(node, &words[node.index()]));
+            let label = if taken.contains(&label) { format!("{label} ({node})") } else { label };
+            taken.insert(label.clone());
+            said[node.index()] = chosen.chosen.into_iter().take(chosen.strong).collect();
+            labels[node.index()] = label;
+        }
+    }
+    labels
+}
+
+/// The phrases of a label: the `strong` first ones say what the node is about, the others only tell it from
+/// its like.
+struct Choice {
+    chosen: Vec<PhraseId>,
+    strong: usize,
+}
+
+/// The phrases of a label, best first: no two that share a word, what ancestors said last.
+fn choose(candidates: &[Candidate], above: &[PhraseId], phrases: &Phrases) -> Choice {
+    let worth = |candidate: &Candidate| {
+        let said =
+            above.iter().any(|old| phrases.shared(*old, candidate.phrase) == phrases.width(candidate.phrase));
+        let heard = above.iter().any(|old| phrases.shared(*old, candidate.phrase) > 0);
+        let news = if said {
+            0.25
+        } else if heard {
+            0.8
+        } else {
+            1.0
+        };
+        // A phrase says more than a word, if it says it about most of the same documents.
+        let width = [1.0, 1.25, 1.3][phrases.width(candidate.phrase) - 1];
+        let thin = if candidate.coverage < 0.08 { 0.5 } else { 1.0 };
+        candidate.score * news * width * thin
+    };
+    let mut ranked: Vec<(f64, PhraseId)> = candidates.iter().map(|c| (worth(c), c.phrase)).collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let best = ranked.first().map_or(0.0, |(worth, _)| *worth);
+    let (mut chosen, mut strong): (Vec<PhraseId>, usize) = (Vec::new(), 0);
+    for (worth, phrase) in ranked {
+        if chosen.iter().all(|old| phrases.shared(*old, phrase) == 0) {
+            chosen.push(phrase);
+            strong += usize::from(worth >= 0.6 * best && strong < 2);
+        }
+        if chosen.len() == 4 {
+            break;
+        }
+    }
+    Choice { chosen, strong }
+}
+
+/// The strong phrases, more only to differ from labels that are taken.
+fn spell(Choice { chosen, strong }: &Choice, phrases: &Phrases, taken: &HashSet<String>) -> Option<String> {
+    let label = |n: usize| {
+        let words: Vec<&str> = chosen.iter().take(n).map(|phrase| phrases.text(*phrase)).collect();
+        capitalise(&words.join(", "))
+    };
+    if chosen.is_empty() {
+        return None;
+    }
+    (*strong..=chosen.len())
+        .map(label)
+        .find(|label| !taken.contains(label))
+        .or_else(|| Some(label(chosen.len())))
+}
+
+fn fallback(node: NodeId, words: &NodeWords) -> String {
+    match words.keywords.first() {
+        Some(word) => capitalise(&word.text),
+        None if words.candidates.is_empty() => format!("{EMPTY} ({node})"),
+        None => format!("Node {node}"),
+    }
+}
+
+fn capitalise(text: &str) -> String {
+    let mut signs = text.chars();
+    signs.next().map(|first| first.to_uppercase().chain(signs).collect()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::census::Census;
+    use crate::keywords;
+    use retreever_tree::Assignments;
+
+    #[test]
+    fn general_above_specific_below_and_all_different() {
+        let mut texts = Vec::new();
+        let mut rows = Vec::new();
+        for (leaf, text) in
+            ["whole life policy", "term life policy", "auto collision claim", "auto liability claim"]
+                .iter()
+                .enumerate()
+        {
+            for _ in 0..3 {
+                texts.push(*text);
+                rows.extend((0..4).map(|l| if l == leaf { 0.7 } else { 0.1 }));
+            }
+        }
+        let depth = Depth::new(2).unwrap();
+        let phrases = Phrases::new(&texts);
+        let census = Census::new(&Assignments::nested(depth, rows).unwrap());
+        let words = keywords::of_nodes(&census, &phrases);
+        let labels = of_nodes(depth, &words, &phrases);
+        assert_eq!(labels[0], ROOT);
+        assert!(labels[1].to_lowercase().contains("life"), "{labels:?}");
+        assert!(labels[2].to_lowercase().contains("auto"), "{labels:?}");
+        assert!(labels[3].to_lowercase().contains("whole"), "{labels:?}");
+        assert!(labels[6].to_lowercase().contains("liability"), "{labels:?}");
+        assert_eq!(labels.iter().collect::<HashSet<_>>().len(), labels.len());
+    }
+
+    #[test]
+    fn nodes_without_words_still_have_labels() {
+        let depth = Depth::new(1).unwrap();
+        let phrases = Phrases::new(&["same", "same"]);
+        let census = Census::new(&Assignments::nested(depth, vec![1.0, 0.0, 1.0, 0.0]).unwrap());
+        let labels = of_nodes(depth, &keywords::of_nodes(&census, &phrases), &phrases);
+        assert!(labels[2].starts_with(EMPTY), "{labels:?}");
+    }
+}

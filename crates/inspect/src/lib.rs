@@ -1,0 +1,34 @@
+//! What a tree has learned, read off the assignments of a corpus: which documents stand where, in which words
+//! they differ, and how well the tree agrees with what is known about them.
+//!
+//! Everything here is a pure function of texts, [`Assignments`](retreever_tree::Assignments) and metadata.
+//! [`census`] counts, [`keywords`] and [`labels`] put nodes into words, [`congruence`], [`clusters`] and
+//! [`levels`] judge the tree, [`demand`] compares where users ask with what there is to read, and
+//! [`Inspection`] holds all of it for one corpus. Drawing is left to others.
+//!
+//! ```
+//! use retreever_inspect::{Corpus, Inspection};
+//! use retreever_tree::{Assignments, Depth, NodeId};
+//!
+//! let texts = ["ripe apples", "green apples", "rye bread", "white bread"];
+//! let rows = vec![0.9, 0.1, 0.8, 0.2, 0.1, 0.9, 0.3, 0.7];
+//! let documents = Assignments::nested(Depth::new(1).unwrap(), rows).unwrap();
+//! let inspection = Inspection::new(&Corpus { texts: &texts, documents: &documents, queries: None, metadata: &[] }).unwrap();
+//! assert_eq!(inspection.node(NodeId::new(1)).unwrap().label, "Apples");
+//! assert_eq!(inspection.node(NodeId::new(2)).unwrap().label, "Bread");
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod census;
+pub mod clusters;
+pub mod congruence;
+pub mod demand;
+mod inspection;
+pub mod keywords;
+pub mod labels;
+pub mod levels;
+pub mod phrases;
+mod stop_words;
+pub mod words;
+
+pub use inspection::{Corpus, Error, FieldReport, Inspection, NodeReport, Queries, Result};

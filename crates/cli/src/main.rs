@@ -12,6 +12,9 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(name = "retreever", version, propagate_version = true)]
 struct Cli {
+    /// How many threads to use; all cores without it.
+    #[arg(long, global = true, value_name = "N")]
+    threads: Option<usize>,
     #[command(subcommand)]
     command: Command,
 }
@@ -27,14 +30,24 @@ enum Command {
     Data(commands::data::Args),
     /// Fetch an encoder: minilm, mpnet, ORGANISATION/NAME on the hub, or a directory.
     Pull(commands::pull::Args),
+    /// Train a tree on pairs of queries and documents.
+    Train(commands::train::Args),
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let cli = Cli::parse();
+    if let Some(threads) = cli.threads
+        && let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()
+    {
+        eprintln!("error: {error}");
+        return ExitCode::FAILURE;
+    }
+    let result = match cli.command {
         Command::Cache(args) => commands::cache::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Data(args) => commands::data::run(&args),
         Command::Pull(args) => commands::pull::run(&args),
+        Command::Train(args) => commands::train::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

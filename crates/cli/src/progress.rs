@@ -3,8 +3,9 @@
 //! Each function gives an observer for one kind of work. Results never pass through here.
 
 use indicatif::{ProgressBar, ProgressStyle};
-use retreever_encoder::EmbedProgress;
+use retreever::{EmbedProgress, Event};
 use retreever_fetch::Progress;
+use std::time::Instant;
 
 /// For fetching: says what is fetched before it starts, then draws a bar.
 pub(crate) fn fetching() -> impl FnMut(Progress<'_>) {
@@ -35,6 +36,37 @@ pub(crate) fn encoding() -> impl FnMut(EmbedProgress) {
             if texts == of {
                 bar.finish_and_clear();
             }
+        }
+    }
+}
+
+/// For training: the loss, the scale, the last validation score, pairs a second and the time left; a line for each
+/// validation.
+pub(crate) fn training(steps: u64, done: u64, batch: usize) -> impl FnMut(&Event) {
+    let bar = drawn(steps, "training {wide_bar} {pos}/{len} {msg}, {eta} left");
+    bar.set_position(done);
+    bar.reset_eta();
+    let (started, mut loss_mean, mut validated) = (Instant::now(), None::<f64>, String::new());
+    move |event| match event {
+        Event::Step { progress, loss, scale } => {
+            let mean = loss_mean.map_or(*loss, |mean| 0.95 * mean + 0.05 * loss);
+            loss_mean = Some(mean);
+            let pairs =
+                (progress.step + 1 - done) as f64 * batch as f64 / started.elapsed().as_secs_f64().max(1e-3);
+            bar.set_message(format!("loss {mean:.3}, scale {scale:.1}{validated}, {pairs:.0} pairs/s"));
+            bar.set_position(progress.step + 1);
+            if progress.step + 1 == steps {
+                bar.finish_and_clear();
+            }
+        }
+        Event::Validated { step, score, best } => {
+            validated = format!(", nDCG@10 {score:.4}");
+            let mark = if *best { " (best)" } else { "" };
+            let line = format!(
+                "step {step}: loss {:.3}, validation nDCG@10 {score:.4}{mark}",
+                loss_mean.unwrap_or(f64::NAN)
+            );
+            bar.println(line);
         }
     }
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod adapter;
+mod budget;
 mod checkpoint;
 mod cut;
 mod dense;
@@ -13,6 +14,7 @@ pub mod optimizer;
 pub mod parameters;
 pub mod propagation;
 mod random;
+mod recipe;
 pub mod schedule;
 pub mod split;
 mod train;
@@ -22,12 +24,14 @@ mod validate;
 mod weights;
 
 pub use adapter::{Adapter, AdapterConfig};
+pub use budget::steps_within;
 pub use checkpoint::Checkpoint;
 pub use directory::SavedTree;
 pub use error::ModelError;
 pub use learner::{Learner, Lesson, Similarity};
 pub use propagation::PropagationConfig;
 pub use random::Random;
+pub use recipe::Recipe;
 pub use split::SplitConfig;
 pub use train::{Best, Control, End, Event, State, TrainConfig, TrainingSet, train};
 pub use tree::{ScaleConfig, Step, Tree, TreeConfig, Workspace};

@@ -187,7 +187,18 @@ fn step_seed(seed: u64, step: u64) -> u64 {
 }
 
 impl TrainingSet<'_> {
-    fn check(&self) -> Result<(), ModelError> {
+    /// A digest of the pairs and of how many items there are: another for other data.
+    pub fn digest(&self) -> u64 {
+        let sizes = [self.queries.len(), self.documents.len(), self.queries.width()].map(|n| n as u64);
+        let pairs =
+            self.train.iter().chain(self.dev).flat_map(|pair| [pair.query, pair.document]).map(u64::from);
+        sizes
+            .into_iter()
+            .chain(pairs)
+            .fold(self.train.len() as u64, |digest, n| Random::new(digest, n).bits())
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ModelError> {
         let (expected, received) = (self.queries.width(), self.documents.width());
         if expected != received {
             return Err(ModelError::Width { what: "documents beside queries", expected, received });

@@ -4,3 +4,4 @@ pub(crate) mod cache;
 pub(crate) mod compare;
 pub(crate) mod data;
 pub(crate) mod pull;
+pub(crate) mod train;

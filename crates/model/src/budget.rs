@@ -1,0 +1,42 @@
+//! How many steps fit into a time.
+
+use crate::learner::{Learner, Lesson};
+use crate::parameters::Parameters;
+use crate::schedule::Progress;
+use crate::train::{TrainConfig, TrainingSet};
+use crate::{ModelError, Random};
+use retreever_data::Ragged;
+use std::time::{Duration, Instant};
+
+/// Steps that are timed.
+const TIMED: u64 = 6;
+/// The share of the time that is left to validation and to the optimiser.
+const RESERVE: f64 = 0.15;
+
+/// How many steps take about `budget` on this machine, at least `TIMED`. The steps that are timed change nothing.
+pub fn steps_within(
+    budget: Duration,
+    learner: &mut dyn Learner,
+    set: TrainingSet<'_>,
+    config: &TrainConfig,
+) -> Result<u64, ModelError> {
+    set.check()?;
+    let mut batch = Ragged::new(set.queries.width());
+    let mut grads = Parameters::zeros(learner.params().layout().clone());
+    let size = config.batch.clamp(2, set.train.len());
+    let mut random = Random::new(config.seed, 0);
+    let mut times = Vec::new();
+    for step in 0..TIMED {
+        let start = Instant::now();
+        let pairs: Vec<_> = (0..size).map(|_| set.train[random.below(set.train.len())]).collect();
+        batch.clear();
+        pairs.iter().for_each(|pair| set.queries.append(pair.query as usize, &mut batch));
+        pairs.iter().for_each(|pair| set.documents.append(pair.document as usize, &mut batch));
+        let lesson = Lesson { progress: Progress { step, total: TIMED }, seed: step, mask: &[] };
+        learner.learn(&batch, lesson, &mut grads);
+        times.push(start.elapsed());
+    }
+    times.sort_unstable();
+    let step = times[times.len() / 2].as_secs_f64().max(1e-6);
+    Ok(((budget.as_secs_f64() * (1.0 - RESERVE) / step) as u64).max(TIMED))
+}

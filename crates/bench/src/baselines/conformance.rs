@@ -42,6 +42,12 @@ impl Cloud {
     }
 }
 
+/// Rows that a line of Python makes too: `sin(1.3 i (j + 1) + j j)`.
+pub(super) fn waves(rows: usize, width: usize) -> Vec<f32> {
+    let wave = |i: usize, j: usize| (1.3 * (i * (j + 1)) as f64 + (j * j) as f64).sin() as f32;
+    (0..rows).flat_map(|i| (0..width).map(move |j| wave(i, j))).collect()
+}
+
 /// The share of the true best `k` that the searcher finds.
 pub(super) fn recall(searcher: &dyn Searcher, cloud: &Cloud, k: usize, budget: Budget) -> f64 {
     let truth = Flat::new(cloud.documents()).search(cloud.queries(), k, Budget::Everything);

@@ -2,7 +2,7 @@
 //! they differ, and how well the tree agrees with what is known about them.
 //!
 //! Everything here is a pure function of texts, [`Assignments`](retreever_tree::Assignments) and metadata.
-//! [`census`] counts, [`keywords`] and [`labels`] put nodes into words, [`congruence`], [`clusters`] and
+//! [`census`] counts, [`keywords`] and [`labels`] put nodes into words (or [`llm`], with a language model), [`congruence`], [`clusters`] and
 //! [`levels`] judge the tree, [`demand`] compares where users ask with what there is to read, and
 //! [`Inspection`] holds all of it for one corpus. Drawing is left to others.
 //!
@@ -27,6 +27,7 @@ mod inspection;
 pub mod keywords;
 pub mod labels;
 pub mod levels;
+pub mod llm;
 pub mod phrases;
 mod stop_words;
 pub mod words;

@@ -131,8 +131,7 @@ fn pairs(run: &str, visit: &mut impl FnMut(Piece<'_>)) {
 
 /// Where the word at the start of `text` ends: letters, digits, marks, and apostrophes inside.
 fn word_end(text: &str) -> usize {
-    let mut signs = text.char_indices().peekable();
-    while let Some((at, c)) = signs.next() {
+    for (at, c) in text.char_indices() {
         let inside = || matches!(c, '\'' | '’') && text[at + c.len_utf8()..].starts_with(char::is_alphabetic);
         // Combining marks of Indic scripts and Latin accents are not alphanumeric on their own.
         let mark = matches!(c, '\u{0300}'..='\u{036f}' | '\u{0900}'..='\u{0dff}' | '\u{064b}'..='\u{065f}');

@@ -1,0 +1,323 @@
+//! The shapes of the answers. Every text of the corpus is a JSON string here, and nothing else anywhere.
+
+use crate::explorer::Explorer;
+use crate::{Error, Result};
+use retreever_index::{Document, Explanation, Hit};
+use retreever_inspect::NodeReport;
+use retreever_inspect::clusters::Agreement;
+use retreever_inspect::keywords::Keyword;
+use retreever_inspect::levels::LevelReport;
+use retreever_tree::{Assignments, Level, NodeId};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Characters of a text in a list; the whole text is asked for by id.
+const EXCERPT: usize = 700;
+/// Keywords of a node in the answer about the whole tree.
+const GLANCE: usize = 6;
+/// Nodes that are named in the explanation of a hit.
+const SHARES: usize = 24;
+
+/// The whole tree at a glance.
+#[derive(Serialize)]
+pub(crate) struct TreeAnswer<'a> {
+    name: &'a str,
+    depth: usize,
+    documents: usize,
+    can_route: bool,
+    has_queries: bool,
+    fields: Vec<FieldAnswer<'a>>,
+    levels: &'a [LevelReport],
+    nodes: Vec<GlanceAnswer<'a>>,
+}
+
+#[derive(Serialize)]
+struct FieldAnswer<'a> {
+    name: &'a str,
+    values: &'a [String],
+    levels: &'a [Agreement],
+}
+
+#[derive(Serialize)]
+struct GlanceAnswer<'a> {
+    label: &'a str,
+    summary: &'a str,
+    keywords: Vec<&'a str>,
+    documents: usize,
+    mass: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queries: Option<f64>,
+    /// The commonest value of each field, and its share; nothing where no document has a value.
+    top: Vec<Option<(usize, f64)>>,
+}
+
+impl<'a> TreeAnswer<'a> {
+    /// The tree of an explorer.
+    pub(crate) fn new(explorer: &'a Explorer) -> Self {
+        let inspection = &explorer.inspection;
+        let glance = |report: &'a NodeReport| GlanceAnswer {
+            label: &report.label,
+            summary: &report.summary,
+            keywords: report.keywords.iter().take(GLANCE).map(|word| word.text.as_str()).collect(),
+            documents: report.documents,
+            mass: round(report.mass),
+            queries: report.queries.map(round),
+            top: inspection
+                .fields
+                .iter()
+                .map(|field| commonest(&field.classes.counts(&inspection.documents, report.node)))
+                .collect(),
+        };
+        Self {
+            name: &explorer.name,
+            depth: inspection.depth().get(),
+            documents: inspection.documents.len(),
+            can_route: explorer.can_route(),
+            has_queries: inspection.queries.is_some(),
+            fields: inspection
+                .fields
+                .iter()
+                .map(|field| FieldAnswer {
+                    name: &field.name,
+                    values: &field.classes.names,
+                    levels: &field.levels,
+                })
+                .collect(),
+            levels: &inspection.levels,
+            nodes: inspection.nodes.iter().map(glance).collect(),
+        }
+    }
+}
+
+fn commonest(counts: &[u32]) -> Option<(usize, f64)> {
+    let total: u32 = counts.iter().sum();
+    let (best, count) =
+        counts.iter().enumerate().max_by_key(|(class, count)| (**count, usize::MAX - class))?;
+    (total > 0).then(|| (best, round(f64::from(*count) / f64::from(total))))
+}
+
+/// Six decimals are enough to draw with.
+fn round(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+/// One node in full.
+#[derive(Serialize)]
+pub(crate) struct NodeAnswer<'a> {
+    node: NodeId,
+    level: Level,
+    rank: usize,
+    label: &'a str,
+    summary: &'a str,
+    keywords: &'a [Keyword],
+    documents: usize,
+    mass: f64,
+    queries: Option<f64>,
+    entropy: f64,
+    path: Vec<StepAnswer<'a>>,
+    branches: Vec<BranchAnswer<'a>>,
+    typical: Vec<DocumentAnswer>,
+    typical_queries: Vec<QueryAnswer<'a>>,
+    fields: Vec<HistogramAnswer<'a>>,
+}
+
+#[derive(Serialize)]
+struct StepAnswer<'a> {
+    node: NodeId,
+    label: &'a str,
+    keywords: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct BranchAnswer<'a> {
+    node: NodeId,
+    label: &'a str,
+    documents: usize,
+    /// What sets this branch apart from the other.
+    apart: &'a [Keyword],
+}
+
+#[derive(Serialize)]
+struct QueryAnswer<'a> {
+    text: &'a str,
+    reach: f32,
+}
+
+#[derive(Serialize)]
+struct HistogramAnswer<'a> {
+    name: &'a str,
+    values: Vec<(&'a str, u32)>,
+}
+
+impl<'a> NodeAnswer<'a> {
+    pub(crate) fn new(explorer: &'a Explorer, node: NodeId) -> Result<Self> {
+        let inspection = &explorer.inspection;
+        let report = |node: NodeId| {
+            inspection.node(node).ok_or_else(|| Error::NotFound(format!("there is no node {node}")))
+        };
+        let this = report(node)?;
+        let steps = node.path().map(|step| {
+            let report = report(step)?;
+            let keywords = report.keywords.iter().take(GLANCE).map(|word| word.text.as_str()).collect();
+            Ok(StepAnswer { node: step, label: &report.label, keywords })
+        });
+        let children = if node.level() < inspection.depth().leaf_level() {
+            vec![node.left(), node.right()]
+        } else {
+            Vec::new()
+        };
+        let branches = children.into_iter().map(|child| {
+            let report = report(child)?;
+            Ok(BranchAnswer {
+                node: child,
+                label: &report.label,
+                documents: report.documents,
+                apart: &report.apart,
+            })
+        });
+        let typical = this.typical.iter().map(|typical| {
+            let mut answer = DocumentAnswer::excerpt(explorer.document(typical.item)?);
+            answer.reach = Some(typical.reach);
+            Ok(answer)
+        });
+        Ok(Self {
+            node,
+            level: node.level(),
+            rank: node.rank(),
+            label: &this.label,
+            summary: &this.summary,
+            keywords: &this.keywords,
+            documents: this.documents,
+            mass: this.mass,
+            queries: this.queries,
+            entropy: round(this.entropy),
+            path: steps.collect::<Result<_>>()?,
+            branches: branches.collect::<Result<_>>()?,
+            typical: typical.collect::<Result<_>>()?,
+            typical_queries: this
+                .typical_queries
+                .iter()
+                .map(|typical| QueryAnswer { text: explorer.query(typical.item), reach: typical.reach })
+                .collect(),
+            fields: inspection
+                .fields
+                .iter()
+                .map(|field| {
+                    let counts = field.classes.counts(&inspection.documents, node);
+                    let names = field.classes.names.iter().map(String::as_str);
+                    let mut values: Vec<(&str, u32)> = names.zip(counts).filter(|(_, n)| *n > 0).collect();
+                    values.sort_by(|a, b| b.1.cmp(&a.1));
+                    values.truncate(8);
+                    HistogramAnswer { name: &field.name, values }
+                })
+                .collect(),
+        })
+    }
+}
+
+/// A document.
+#[derive(Serialize)]
+pub(crate) struct DocumentAnswer {
+    id: String,
+    title: String,
+    text: String,
+    /// Whether there is more text than is shown.
+    more: bool,
+    metadata: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reach: Option<f32>,
+}
+
+impl DocumentAnswer {
+    /// The document with all of its text.
+    pub(crate) fn whole(document: Document) -> Self {
+        let Document { id, title, text, metadata } = document;
+        Self { id, title, text, more: false, metadata, reach: None }
+    }
+
+    /// The document with the beginning of its text.
+    pub(crate) fn excerpt(document: Document) -> Self {
+        let mut answer = Self::whole(document);
+        if let Some((cut, _)) = answer.text.char_indices().nth(EXCERPT) {
+            answer.text.truncate(cut);
+            answer.more = true;
+        }
+        answer
+    }
+}
+
+/// A page of the documents of a node.
+#[derive(Serialize)]
+pub(crate) struct DocumentsAnswer {
+    pub(crate) node: NodeId,
+    pub(crate) total: usize,
+    pub(crate) page: usize,
+    pub(crate) size: usize,
+    pub(crate) documents: Vec<DocumentAnswer>,
+}
+
+/// How much of an item reaches each node, in breadth-first order.
+#[derive(Serialize)]
+pub(crate) struct RouteAnswer {
+    leaf: NodeId,
+    reach: Vec<f32>,
+}
+
+impl RouteAnswer {
+    pub(crate) fn new(item: &Assignments) -> Self {
+        let row = item.row(0);
+        let mut reach = vec![1.0];
+        for level in item.depth().levels() {
+            reach.extend(row.at(level).iter().map(|p| (p * 1e6).round() / 1e6));
+        }
+        Self { leaf: row.leaf().node(item.depth()), reach }
+    }
+}
+
+/// What a query finds, and why.
+#[derive(Serialize)]
+pub(crate) struct SearchAnswer {
+    pub(crate) level: Level,
+    pub(crate) hits: Vec<HitAnswer>,
+}
+
+/// A document found. `shares` and `others` sum to `score`.
+#[derive(Serialize)]
+pub(crate) struct HitAnswer {
+    score: f64,
+    #[serde(flatten)]
+    document: DocumentAnswer,
+    /// The last node that the ways of query and document share.
+    parting: NodeId,
+    /// The leaf that the document is most in.
+    leaf: Option<NodeId>,
+    /// What the leading nodes carried.
+    shares: Vec<(NodeId, f64)>,
+    /// What all other nodes carried.
+    others: f64,
+}
+
+impl HitAnswer {
+    pub(crate) fn new((document, hit, explanation): (Document, Hit, Explanation)) -> Self {
+        let rest = explanation.shares.iter().skip(SHARES).map(|share| share.score).sum();
+        Self {
+            score: hit.score,
+            document: DocumentAnswer::excerpt(document),
+            parting: explanation.parting,
+            leaf: explanation.document.last().map(|step| step.node),
+            shares: explanation.shares.iter().take(SHARES).map(|share| (share.node, share.score)).collect(),
+            others: rest,
+        }
+    }
+}
+
+/// One node as JSON, as `/api/node/{id}` answers it.
+pub fn describe(explorer: &Explorer, node: NodeId) -> Result<Value> {
+    explorer.check(node)?;
+    serde_json::to_value(NodeAnswer::new(explorer, node)?).map_err(|error| Error::Request(error.to_string()))
+}
+
+/// The whole tree as JSON, as `/api/tree` answers it.
+pub fn overview(explorer: &Explorer) -> Result<Value> {
+    serde_json::to_value(TreeAnswer::new(explorer)).map_err(|error| Error::Request(error.to_string()))
+}

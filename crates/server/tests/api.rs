@@ -1,0 +1,122 @@
+//! The API over a real socket.
+
+mod served;
+
+use retreever_server::{Error, Guard, Listener, Token};
+use serde_json::Value;
+use served::{HOSTILE, Served};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// Status, headers and body of a GET.
+fn get(served: &Served, path: &str, headers: &str) -> (u16, String, String) {
+    let mut stream = TcpStream::connect(served.address).unwrap();
+    let host =
+        if headers.contains("Host:") { String::new() } else { format!("Host: {}\r\n", served.address) };
+    write!(stream, "GET {path} HTTP/1.1\r\n{host}{headers}Connection: close\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head[9..12].parse().unwrap(), head.to_lowercase(), body.to_owned())
+}
+
+fn json(served: &Served, path: &str) -> Value {
+    let (status, _, body) = get(served, path, "");
+    assert_eq!(status, 200, "{path}: {body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+#[test]
+fn every_call_answers() {
+    let served = Served::start(Guard::ThisMachine);
+    let tree = json(&served, "/api/tree");
+    assert_eq!((tree["depth"].as_u64(), tree["documents"].as_u64()), (Some(3), Some(96)));
+    assert_eq!(tree["nodes"].as_array().unwrap().len(), 15);
+    assert_eq!(tree["fields"][0]["name"], "kind");
+    assert_eq!(tree["can_route"], true);
+
+    let node = json(&served, "/api/node/1");
+    assert_eq!(node["path"].as_array().unwrap().len(), 2);
+    assert_eq!(node["branches"].as_array().unwrap().len(), 2);
+    assert!(
+        node["keywords"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|word| word["text"].as_str().unwrap().contains("life"))
+    );
+    assert!(json(&served, "/api/node/7")["branches"].as_array().unwrap().is_empty());
+
+    let page = json(&served, "/api/documents?node=1&page=1&size=5");
+    assert_eq!((page["total"].as_u64(), page["documents"].as_array().unwrap().len()), (Some(48), 5));
+    assert!(json(&served, "/api/documents?id=d3")["text"].as_str().unwrap().contains("<script>"));
+
+    let route = json(&served, "/api/route?q=flood%20damage");
+    assert_eq!((route["leaf"].as_u64(), route["reach"].as_array().unwrap().len()), (Some(11), 15));
+
+    let found = json(&served, "/api/search?q=flood%20damage&k=3");
+    let hits = found["hits"].as_array().unwrap();
+    assert_eq!(hits.len(), 3);
+    for hit in hits {
+        let shares: f64 =
+            hit["shares"].as_array().unwrap().iter().map(|share| share[1].as_f64().unwrap()).sum();
+        let all = shares + hit["others"].as_f64().unwrap();
+        assert!((all - hit["score"].as_f64().unwrap()).abs() < 1e-6, "{hit}");
+    }
+    assert_eq!(json(&served, "/api/search?document=d3&level=1")["level"], 1);
+    assert_eq!(json(&served, "/api")["openapi"], "3.1.0");
+}
+
+#[test]
+fn what_is_out_of_bounds_is_refused() {
+    let served = Served::start(Guard::ThisMachine);
+    let long = format!("/api/route?q={}", "a".repeat(9000));
+    for (path, status) in [
+        ("/api/node/15", 404),
+        ("/api/node/x", 400),
+        ("/api/documents?id=nobody", 404),
+        ("/api/search?q=life&k=101", 400),
+        ("/api/search?q=life&k=0", 400),
+        ("/api/search?q=life&level=4", 400),
+        ("/api/search?q=%20", 400),
+        ("/api/search", 400),
+        ("/api/nothing", 404),
+        ("/../Cargo.toml", 404),
+        (long.as_str(), 400),
+    ] {
+        let (received, _, body) = get(&served, path, "");
+        assert_eq!(received, status, "{path}: {body}");
+    }
+    assert_eq!(get(&served, "/api/tree", "Host: elsewhere.example\r\n").0, 403);
+}
+
+#[test]
+fn other_machines_need_a_token() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let open = runtime.block_on(Listener::bind("0.0.0.0:0".parse().unwrap(), Guard::ThisMachine));
+    assert!(matches!(open, Err(Error::TokenNeeded(_))));
+    let served = Served::start(Guard::Token(Token::new("open-sesame").unwrap()));
+    assert_eq!(get(&served, "/api/tree", "").0, 401);
+    assert_eq!(get(&served, "/api/tree", "Authorization: Bearer open-sesamo\r\n").0, 401);
+    assert_eq!(get(&served, "/api/tree", "Authorization: Bearer open-sesame\r\n").0, 200);
+    assert_eq!(get(&served, "/", "").0, 200);
+}
+
+#[test]
+fn text_of_the_corpus_is_never_markup() {
+    let served = Served::start(Guard::ThisMachine);
+    let (_, head, page) = get(&served, "/", "");
+    assert!(head.contains("content-security-policy: default-src 'none'; script-src 'self'"), "{head}");
+    assert!(head.contains("x-content-type-options: nosniff"));
+    assert!(!page.contains("example"));
+    for file in ["/main.js", "/drawing.js", "/style.css"] {
+        assert_eq!(get(&served, file, "").0, 200, "{file}");
+    }
+    let (_, head, body) = get(&served, "/api/documents?id=d3", "");
+    assert!(head.contains("content-type: application/json") && body.contains("<script>"));
+    let (_, _, export) = get(&served, "/api/export.html", "");
+    assert!(!export.contains(HOSTILE) && export.contains("\\u003cscript>"));
+    assert_eq!(export.matches("<script").count(), 2);
+    assert!(!export.contains("\nimport ") && !export.contains("src=\"main.js\""));
+}

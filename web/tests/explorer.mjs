@@ -1,0 +1,190 @@
+// The explorer in a real browser. Usage: node explorer.mjs ADDRESS MODULES CHROMIUM PICTURES
+// The corpus is the one of crates/server/tests/served: eight subjects, a document with a script in it.
+
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [address, modules, executablePath, pictures] = process.argv.slice(2);
+const { chromium } = createRequire(join(modules, "package.json"))("playwright-core");
+const args = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const browser = await chromium.launch({ executablePath, args });
+
+async function opened(fragment = "", options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, acceptDownloads: true, ...options });
+  const page = await context.newPage();
+  page.wrong = [];
+  page.on("pageerror", (error) => page.wrong.push(String(error)));
+  page.on("console", (message) => { if (message.type() === "error") page.wrong.push(message.text()); });
+  await page.goto(`${address}/${fragment}`);
+  await page.waitForSelector("body[data-ready]");
+  await page.waitForSelector("#node h2");
+  return page;
+}
+const heading = (page) => page.textContent("#node h2");
+const current = (page) => page.textContent("#crumbs [aria-current]");
+
+const checks = {
+  async "the page loads and draws"() {
+    const page = await opened();
+    assert.equal(await page.textContent("#name"), "Test corpus");
+    const painted = await page.evaluate(() => {
+      const canvas = document.getElementById("tree");
+      const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+      const colours = new Set();
+      for (let at = 0; at < data.length; at += 4) colours.add((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]);
+      return colours.size;
+    });
+    assert.ok(painted > 10, `${painted} colours`);
+    await page.screenshot({ path: join(pictures, "light.png") });
+    return page;
+  },
+  async "a click chooses a node, and the path and the address follow"() {
+    const page = await opened();
+    const [x, y] = await page.evaluate(() => { const box = document.getElementById("tree").getBoundingClientRect(); return [box.left, box.top]; });
+    const width = await page.evaluate(() => document.getElementById("tree").clientWidth);
+    const height = await page.evaluate(() => document.getElementById("tree").clientHeight);
+    // Node 1: level 1 of 3, a quarter from the left, inside the margins of the drawing.
+    await page.mouse.click(x + 26 + (width - 52) / 4, y + 34 + (height - 108) / 3);
+    await page.waitForFunction(() => location.hash.includes("node=1"));
+    await page.waitForFunction(() => document.querySelectorAll("#crumbs button").length === 2);
+    assert.equal(await current(page), await heading(page));
+    return page;
+  },
+  async "breadcrumbs lead back"() {
+    const page = await opened("#node=7");
+    assert.equal(await page.locator("#crumbs button").count(), 4);
+    await page.locator("#crumbs button").nth(1).click();
+    await page.waitForFunction(() => location.hash.includes("node=1"));
+    await page.locator("#crumbs button").nth(0).click();
+    await page.waitForFunction(() => document.querySelector("#node h2")?.textContent === "All documents");
+    await page.goBack();
+    await page.waitForFunction(() => document.querySelectorAll("#crumbs button").length === 2);
+    return page;
+  },
+  async "a deep link opens its node"() {
+    const page = await opened("#node=11");
+    assert.match((await heading(page)).toLowerCase(), /flood|basement/);
+    return page;
+  },
+  async "branches show what sets them apart"() {
+    const page = await opened("#node=1");
+    assert.equal(await page.locator(".branches button").count(), 2);
+    await page.locator(".branches button").nth(1).click();
+    await page.waitForFunction(() => location.hash.includes("node=4"));
+    return page;
+  },
+  async "words find subjects, grouped by level, completed by keys"() {
+    const page = await opened();
+    await page.keyboard.press("/");
+    await page.fill("#words", "flood");
+    assert.ok((await page.locator("#found h3").count()) >= 1);
+    assert.ok((await page.locator("#found mark").count()) >= 1);
+    await page.press("#words", "ArrowDown");
+    assert.equal(await page.locator('#found [aria-selected="true"]').count(), 1);
+    await page.press("#words", "Enter");
+    await page.waitForFunction(() => /flood/i.test(document.querySelector("#node").textContent));
+    assert.ok(await page.locator("#found").isHidden());
+    return page;
+  },
+  async "a query flows, finds, and is explained"() {
+    const page = await opened();
+    await page.fill("#question", "flood damage in the basement");
+    await page.press("#question", "Enter");
+    await page.waitForSelector("#answer .document");
+    assert.equal(await page.locator("#answer .document").count(), 10);
+    assert.match(await page.textContent("#answer .document .text"), /flood/);
+    await page.locator("#answer details summary").first().click();
+    assert.ok((await page.locator("#answer details").first().locator(".bar").count()) >= 1);
+    assert.match(page.url(), /q=flood/);
+    await page.locator("#answer .link", { hasText: "Compare" }).first().click();
+    await page.waitForSelector("#answer h3:has-text('In common')");
+    await page.screenshot({ path: join(pictures, "query.png") });
+    return page;
+  },
+  async "documents turn page by page"() {
+    const page = await opened("#node=0");
+    await page.waitForSelector(".pages");
+    const first = await page.textContent("#node > div:last-child .document header b");
+    await page.click(".pages button:has-text('Next')");
+    await page.waitForFunction((before) => document.querySelector("#node > div:last-child .document header b").textContent !== before, first);
+    assert.match(await page.textContent(".pages"), /2 of 10/);
+    return page;
+  },
+  async "keys walk the tree"() {
+    const page = await opened();
+    await page.focus("#tree");
+    for (const key of ["ArrowDown", "ArrowRight", "ArrowDown", "+", "-", "0"]) await page.keyboard.press(key);
+    await page.waitForFunction(() => location.hash.includes("node=5"));
+    await page.keyboard.press("ArrowUp");
+    await page.waitForFunction(() => location.hash.includes("node=2"));
+    assert.match(await page.textContent("#spoken"), /Node 2, level 1/);
+    return page;
+  },
+  async "colours, levels and the dark"() {
+    const page = await opened("", { colorScheme: "dark" });
+    assert.equal(await page.getAttribute("html", "data-theme"), "dark");
+    await page.selectOption("#colour", { label: "kind" });
+    assert.match(await page.textContent("#legend"), /auto/);
+    await page.selectOption("#colour", { label: "Asked minus held" });
+    await page.focus("#level");
+    await page.keyboard.press("ArrowLeft");
+    assert.match(await page.textContent("#level-shown"), /2 of 3/);
+    await page.screenshot({ path: join(pictures, "dark.png") });
+    await page.click("#theme");
+    assert.equal(await page.getAttribute("html", "data-theme"), "light");
+    return page;
+  },
+  async "a script in a document stays text"() {
+    const page = await opened("#node=10");
+    await page.waitForSelector(".document");
+    assert.match(await page.textContent("#node"), /<script>document\.title='taken'<\/script>/);
+    assert.equal(await page.locator("#node script, #node img").count(), 0);
+    assert.notEqual(await page.title(), "taken");
+    return page;
+  },
+  async "pictures, drawings and whole pages are exported"() {
+    const page = await opened("#node=4");
+    await page.click("#export summary");
+    for (const [button, name, start] of [["#png", "tree.png", "\u0089PNG"], ["#svg", "tree.svg", "<svg"], ["#html", "tree.html", "<!doctype html>"]]) {
+      const [download] = await Promise.all([page.waitForEvent("download"), page.click(button)]);
+      assert.equal(download.suggestedFilename(), name);
+      const path = join(pictures, name);
+      await download.saveAs(path);
+      assert.ok((await readFile(path, "latin1")).startsWith(start), name);
+    }
+    const alone = await page.context().newPage();
+    const wrong = [];
+    alone.on("pageerror", (error) => wrong.push(String(error)));
+    await alone.goto(`${pathToFileURL(join(pictures, "tree.html"))}#node=11`);
+    await alone.waitForSelector("#node h2");
+    assert.match((await alone.textContent("#node h2")).toLowerCase(), /flood|basement/);
+    assert.notEqual(await alone.title(), "taken");
+    assert.deepEqual(wrong, []);
+    return page;
+  },
+  async "a phone shows all of it"() {
+    const page = await opened("#node=3", { viewport: { width: 390, height: 844 } });
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(wide <= 390, `${wide} pixels wide`);
+    await page.screenshot({ path: join(pictures, "phone.png") });
+    return page;
+  },
+};
+
+let failed = 0;
+for (const [name, check] of Object.entries(checks)) {
+  try {
+    const page = await check();
+    assert.deepEqual(page.wrong, [], "errors on the page");
+    await page.context().close();
+    console.log(`ok      ${name}`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAILED  ${name}\n${error.stack}`);
+  }
+}
+await browser.close();
+process.exit(failed ? 1 : 0);

@@ -8,4 +8,5 @@ pub mod gemm;
 pub mod measurement;
 pub mod peer;
 pub mod report;
+pub mod search;
 pub mod train_step;

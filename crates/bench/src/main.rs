@@ -18,6 +18,8 @@ enum Bench {
     Encode(retreever_bench::encode::Args),
     /// Matrix products beside `matrixmultiply`.
     Gemm,
+    /// Nearest assignments beside FAISS.
+    Search(retreever_bench::search::Args),
     /// One training step beside PyTorch, as the method is usually written and with folded attention.
     TrainStep(retreever_bench::train_step::Options),
 }
@@ -26,6 +28,7 @@ fn main() -> Result<()> {
     match Cli::parse().bench {
         Bench::Encode(args) => retreever_bench::encode::run(&args),
         Bench::Gemm => retreever_bench::gemm::run(),
+        Bench::Search(args) => retreever_bench::search::run(&args),
         Bench::TrainStep(options) => retreever_bench::train_step::run(&options),
     }
 }

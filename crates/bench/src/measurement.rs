@@ -39,6 +39,9 @@ pub enum Unit {
     /// Tokens a second: more are better.
     #[serde(rename = "tokens/s")]
     TokensPerSecond,
+    /// Bytes: fewer are better.
+    #[serde(rename = "bytes")]
+    Bytes,
 }
 
 impl Measurement {
@@ -61,7 +64,7 @@ impl Measurement {
     /// The two figures.
     pub fn figures(mut self, ours: f64, theirs: f64) -> Self {
         let ratio = match self.unit {
-            Unit::Milliseconds => theirs / ours,
+            Unit::Milliseconds | Unit::Bytes => theirs / ours,
             Unit::Gflops | Unit::TokensPerSecond => ours / theirs,
         };
         (self.ours, self.theirs, self.ratio) = (round(ours), round(theirs), round(ratio));

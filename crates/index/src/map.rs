@@ -11,12 +11,11 @@ pub(crate) struct Map(memmap2::Mmap);
 
 impl Map {
     /// Maps the whole file.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(Error::io("open", path))?;
+    pub(crate) fn new(file: &File, path: &Path) -> Result<Self> {
         // SAFETY: files of an index are written under another name, renamed when complete and never changed
         // afterwards; deleting one leaves the mapping intact. Who edits them in place while they are open
         // breaks the contract of the format.
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(Error::io("map", path))?;
+        let map = unsafe { memmap2::Mmap::map(file) }.map_err(Error::io("map", path))?;
         Ok(Self(map))
     }
 }

@@ -8,7 +8,9 @@
 //! open costs nothing that grows with the payload but the table, a thousandth of it.
 
 use crate::{Error, Result};
+use std::fs::File;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -116,11 +118,34 @@ impl Seal {
         Ok(&file[range])
     }
 
+    /// As [`Seal::read`], but through the file: what is read once in a while need not stay mapped.
+    pub(crate) fn read_apart(&self, map: &[u8], file: &File, range: Range<usize>) -> Result<Vec<u8>> {
+        if range.start > range.end || range.end > self.length {
+            return Err(Error::damaged(&self.path, range.end as u64, "something lies beyond the end"));
+        }
+        let start = range.start / BLOCK * BLOCK;
+        let end = range.end.next_multiple_of(BLOCK).min(self.length);
+        let mut bytes = vec![0; end - start];
+        file.read_exact_at(&mut bytes, start as u64).map_err(Error::io("read", &self.path))?;
+        for (number, block) in bytes.chunks(BLOCK).enumerate() {
+            self.compare(map, start / BLOCK + number, block)?;
+        }
+        bytes.truncate(range.end - start);
+        bytes.drain(..range.start - start);
+        Ok(bytes)
+    }
+
     fn check(&self, file: &[u8], block: usize) -> Result<()> {
-        let (start, entry) = (block * BLOCK, self.length + 4 * block);
-        let bytes = &file[start..self.length.min(start + BLOCK)];
+        let start = block * BLOCK;
+        self.compare(file, block, &file[start..self.length.min(start + BLOCK)])
+    }
+
+    /// Compares the bytes of a block with its checksum in the table.
+    fn compare(&self, file: &[u8], block: usize, bytes: &[u8]) -> Result<()> {
+        let entry = self.length + 4 * block;
         if crc32fast::hash(bytes).to_le_bytes() != file[entry..entry + 4] {
-            return Err(Error::damaged(&self.path, start as u64, "a block does not match its checksum"));
+            let at = (block * BLOCK) as u64;
+            return Err(Error::damaged(&self.path, at, "a block does not match its checksum"));
         }
         Ok(())
     }

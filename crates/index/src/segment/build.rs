@@ -9,7 +9,7 @@ use super::{Shape, codebook};
 use crate::sealed::{BLOCK, seal};
 use crate::{Error, Result};
 use rayon::prelude::*;
-use retreever_kernels::codes::{CodeError, Codebook, encode};
+use retreever_kernels::codes::{Codebook, encode};
 use retreever_tree::{Assignments, Level, Nesting, coarsen};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -87,7 +87,13 @@ fn write(path: &Path, input: Input<'_>, durability: Durability) -> Result<()> {
         .rows
         .par_chunks(CHUNK)
         .enumerate()
-        .map(|(chunk, rows)| write_chunk(&out, &layout, &input, &books, (chunk, rows)))
+        .map_init(
+            || Space::new(input.shape),
+            |space, (chunk, rows)| {
+                space.encode(&input, &books, rows);
+                space.write(&out, &layout, chunk)
+            },
+        )
         .collect::<Result<_>>()?;
     let mut table = vec![0u8; 4 * (layout.end / BLOCK as u64) as usize];
     for (block, crc) in shares.into_iter().chain(chunks.into_iter().flatten()) {
@@ -142,8 +148,8 @@ impl Order {
             .map(|row| {
                 let row = input.row(row);
                 let row = &row[row.len() - leaves..];
-                let largest = row.iter().copied().fold(0.0, f32::max);
-                row.iter().position(|p| *p == largest).unwrap_or(0) as u32
+                let most = largest(row);
+                row.iter().position(|p| *p == most).unwrap_or(0) as u32
             })
             .collect();
         let mut starts = vec![0u32; leaves + 1];
@@ -246,56 +252,72 @@ fn summing_error(shape: Shape, level: Level) -> f32 {
     }
 }
 
-fn write_chunk(
-    out: &Out<'_>,
-    layout: &Layout,
-    input: &Input<'_>,
-    books: &[Codebook],
-    (chunk, rows): (usize, &[u32]),
-) -> Result<Vec<(u64, u32)>> {
-    let depth = input.shape.depth;
-    let mut scales = vec![Vec::with_capacity(rows.len()); depth.get()];
-    let mut errors = vec![Vec::with_capacity(4 * rows.len()); depth.get()];
-    let planes = || depth.levels().map(|level| vec![0u8; rows.len() * level.width() / 2]).collect::<Vec<_>>();
-    let (mut cells, mut parts) = (planes(), planes());
-    let mut numbers = vec![0u8; rows.len() * 4 * input.shape.width()];
-    let mut space = Vec::new();
-    for (at, &from) in rows.iter().enumerate() {
-        let row = input.row(from as usize);
-        let bytes = &mut numbers[4 * row.len() * at..][..4 * row.len()];
-        bytes.as_chunks_mut::<4>().0.iter_mut().zip(row).for_each(|(bytes, p)| *bytes = p.to_le_bytes());
-        each_level(input.shape, row, &mut space, |level, row| {
-            let (table, plane) = (level.get() - 1, level.width() / 2);
-            let class = class_of(largest(row));
-            let here = at * plane..(at + 1) * plane;
-            let CodeError { cells: first, both } = encode(
-                row,
-                scale(class),
-                &books[table],
-                &mut cells[table][here.clone()],
-                &mut parts[table][here],
-            );
-            let summing = summing_error(input.shape, level);
-            scales[table].push(class);
-            errors[table].extend_from_slice(&error_units(first + summing).to_le_bytes());
-            errors[table].extend_from_slice(&error_units(both + summing).to_le_bytes());
-        });
+/// The codes and numbers of a chunk of rows; the memory serves chunk after chunk.
+struct Space {
+    shape: Shape,
+    levels: Vec<Codes>,
+    numbers: Vec<u8>,
+    row: Vec<f32>,
+}
+
+#[derive(Clone, Default)]
+struct Codes {
+    scales: Vec<u8>,
+    errors: Vec<u8>,
+    cells: Vec<u8>,
+    parts: Vec<u8>,
+}
+
+impl Space {
+    fn new(shape: Shape) -> Self {
+        let levels = vec![Codes::default(); shape.depth.get()];
+        Self { shape, levels, numbers: Vec::new(), row: Vec::new() }
     }
-    let mut sums = Vec::new();
-    let mut put = |kind, level, each: usize, bytes: &[u8]| -> Result<()> {
-        let offset = layout.section(kind, level).offset + (chunk * CHUNK * each) as u64;
-        sums.extend(out.write(offset, bytes)?);
-        Ok(())
-    };
-    for level in depth.levels() {
-        let (table, number, plane) = (level.get() - 1, level.get() as u8, level.width() / 2);
-        put(Kind::Scales, number, 1, &scales[table])?;
-        put(Kind::Errors, number, 4, &errors[table])?;
-        put(Kind::Cells, number, plane, &cells[table])?;
-        put(Kind::Parts, number, plane, &parts[table])?;
+
+    fn encode(&mut self, input: &Input<'_>, books: &[Codebook], rows: &[u32]) {
+        let Self { shape, levels, numbers, row: space } = self;
+        for (level, codes) in shape.depth.levels().zip(&mut *levels) {
+            codes.scales.clear();
+            codes.errors.clear();
+            codes.cells.resize(rows.len() * level.width() / 2, 0);
+            codes.parts.resize(rows.len() * level.width() / 2, 0);
+        }
+        numbers.resize(rows.len() * 4 * shape.width(), 0);
+        for (at, &from) in rows.iter().enumerate() {
+            let row = input.row(from as usize);
+            let bytes = &mut numbers[4 * row.len() * at..][..4 * row.len()];
+            bytes.as_chunks_mut::<4>().0.iter_mut().zip(row).for_each(|(bytes, p)| *bytes = p.to_le_bytes());
+            each_level(*shape, row, space, |level, row| {
+                let (codes, plane) = (&mut levels[level.get() - 1], level.width() / 2);
+                let class = class_of(largest(row));
+                let here = at * plane..(at + 1) * plane;
+                let (cells, parts) = (&mut codes.cells[here.clone()], &mut codes.parts[here]);
+                let error = encode(row, scale(class), &books[level.get() - 1], cells, parts);
+                let summing = summing_error(*shape, level);
+                codes.scales.push(class);
+                codes.errors.extend_from_slice(&error_units(error.cells + summing).to_le_bytes());
+                codes.errors.extend_from_slice(&error_units(error.both + summing).to_le_bytes());
+            });
+        }
     }
-    put(Kind::Rows, 0, 4 * input.shape.width(), &numbers)?;
-    Ok(sums)
+
+    fn write(&self, out: &Out<'_>, layout: &Layout, chunk: usize) -> Result<Vec<(u64, u32)>> {
+        let mut sums = Vec::new();
+        let mut put = |kind, level, each: usize, bytes: &[u8]| -> Result<()> {
+            let offset = layout.section(kind, level).offset + (chunk * CHUNK * each) as u64;
+            sums.extend(out.write(offset, bytes)?);
+            Ok(())
+        };
+        for (level, codes) in self.shape.depth.levels().zip(&self.levels) {
+            let (number, plane) = (level.get() as u8, level.width() / 2);
+            put(Kind::Scales, number, 1, &codes.scales)?;
+            put(Kind::Errors, number, 4, &codes.errors)?;
+            put(Kind::Cells, number, plane, &codes.cells)?;
+            put(Kind::Parts, number, plane, &codes.parts)?;
+        }
+        put(Kind::Rows, 0, 4 * self.shape.width(), &self.numbers)?;
+        Ok(sums)
+    }
 }
 
 /// The largest of non-negative numbers, sixteen at a time.

@@ -21,6 +21,7 @@ use retreever_kernels::codes::Codebook;
 use retreever_tree::{Depth, LeafId, Level, Nesting};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -55,6 +56,7 @@ impl fmt::Display for Shape {
 pub struct Segment {
     path: PathBuf,
     map: Map,
+    file: File,
     seal: Seal,
     layout: Layout,
     books: Vec<Codebook>,
@@ -81,7 +83,8 @@ pub(crate) fn error_at(errors: &[u8], index: usize) -> f32 {
 impl Segment {
     /// Opens a segment: checks the seal, the header and the small tables, and leaves the rest until it is read.
     pub fn open(path: &Path) -> Result<Self> {
-        let map = Map::open(path)?;
+        let file = File::open(path).map_err(Error::io("open", path))?;
+        let map = Map::new(&file, path)?;
         let seal = Seal::open(path, &map)?;
         let header = seal.read(&map, 0..crate::sealed::BLOCK.min(seal.length()))?;
         let layout = Layout::read(path, header)?;
@@ -91,6 +94,7 @@ impl Segment {
         let mut segment = Self {
             path: path.to_owned(),
             map,
+            file,
             seal,
             layout,
             books: Vec::new(),
@@ -231,9 +235,13 @@ impl Segment {
         self.section(Kind::Parts, level.get() as u8, row..row + 1, level.width() / 2)
     }
 
-    /// The numbers of a row as they were given.
+    /// The numbers of a row as they were given. They are read from the file, not mapped: rows are wanted one
+    /// in a thousand, and a mapped page brings its neighbours into memory.
     pub fn row(&self, row: usize) -> Result<Vec<f32>> {
-        self.section(Kind::Rows, 0, row..row + 1, 4 * self.layout.shape.width()).map(numbers)
+        let (start, each) =
+            (self.layout.section(Kind::Rows, 0).offset as usize, 4 * self.layout.shape.width());
+        let range = start + row * each..start + (row + 1) * each;
+        self.seal.read_apart(&self.map, &self.file, range).map(|bytes| numbers(&bytes))
     }
 
     fn section(&self, kind: Kind, level: u8, items: Range<usize>, each: usize) -> Result<&[u8]> {

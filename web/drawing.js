@@ -43,7 +43,8 @@ export class Drawing {
   // Depth grows slower than breadth when zooming: there are far fewer levels than leaves.
   rise() { return Math.min(this.view.scale, 1 + Math.log2(Math.max(1, this.view.scale)) * 0.35); }
   gap(level) { return ((this.width - 52) * this.view.scale) / 2 ** level; }
-  radius(level) { return Math.max(1.1, Math.min(level === 0 ? 11 : 9 - level * 0.45, this.gap(level) * 0.36)); }
+  row() { return ((this.height - 108) * this.rise()) / this.tree.depth; }
+  radius(level) { return Math.max(1.1, Math.min(level === 0 ? 11 : 9 - level * 0.45, this.gap(level) * 0.36, this.row() * 0.24)); }
 
   draw() {
     if (this.pending || !this.width) return;
@@ -77,7 +78,7 @@ export class Drawing {
       const [from, to] = this.seen(level), start = 2 ** level - 1;
       g.lineWidth = Math.max(0.4, Math.min(1.4, this.gap(level) / 10));
       g.strokeStyle = styleOf("--edge");
-      g.globalAlpha = this.reach ? 0.45 : 0.9;
+      g.globalAlpha = (this.reach ? 0.45 : 0.9) * Math.min(1, 0.25 + this.gap(level) / 12);
       g.beginPath();
       for (let rank = from; rank <= to; rank++) curve(start + rank);
       g.stroke();
@@ -146,12 +147,12 @@ export class Drawing {
     for (const id of [...path].reverse().filter(shown)) write(id, true, true);
     if (this.hovered !== null && shown(this.hovered)) write(this.hovered, true, true);
     let found = 0;
-    for (const id of this.matches) if (shown(id) && found++ < 60) write(id, true, false);
+    for (const id of this.matches) if (shown(id) && found++ < 40) write(id, true, true);
     if (this.reach) {
       const likely = [...this.reach.keys()].filter((id) => id > 0 && this.reach[id] > 0.08 && shown(id));
       likely.sort((a, b) => this.reach[b] - this.reach[a]).slice(0, 24).forEach((id) => write(id, false, true));
     }
-    for (let level = 1; level <= this.level && this.gap(level) > 58; level++) {
+    for (let level = 1; level <= this.level && this.gap(level) > 84 && this.row() > 34; level++) {
       const [from, to] = this.seen(level);
       for (let rank = from; rank <= to; rank++) write(2 ** level - 1 + rank, false, false);
     }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod budget;
+mod chat;
 mod commands;
 mod progress;
 
@@ -28,6 +29,10 @@ enum Command {
     Compare(commands::compare::Args),
     /// Fetch, check and convert data sets, score runs.
     Data(commands::data::Args),
+    /// Show the tree in a browser.
+    Explore(commands::explore::Args),
+    /// Say what the tree has learned: labels, keywords, balance, agreement with metadata.
+    Inspect(commands::inspect::Args),
     /// Fetch an encoder: minilm, mpnet, ORGANISATION/NAME on the hub, or a directory.
     Pull(commands::pull::Args),
     /// Train a tree on pairs of queries and documents.
@@ -46,6 +51,8 @@ fn main() -> ExitCode {
         Command::Cache(args) => commands::cache::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Data(args) => commands::data::run(&args),
+        Command::Explore(args) => commands::explore::run(&args),
+        Command::Inspect(args) => commands::inspect::run(&args),
         Command::Pull(args) => commands::pull::run(&args),
         Command::Train(args) => commands::train::run(&args),
     };

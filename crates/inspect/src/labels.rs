@@ -63,7 +63,7 @@ fn choose(candidates: &[Candidate], above: &[PhraseId], phrases: &Phrases) -> Ch
     let best = ranked.first().map_or(0.0, |(worth, _)| *worth);
     let (mut chosen, mut strong): (Vec<PhraseId>, usize) = (Vec::new(), 0);
     for (worth, phrase) in ranked {
-        if chosen.iter().all(|old| phrases.shared(*old, phrase) == 0) {
+        if chosen.iter().all(|old| phrases.shared(*old, phrase) == 0 && !phrases.alike(*old, phrase)) {
             chosen.push(phrase);
             strong += usize::from(worth >= 0.6 * best && strong < 2);
         }

@@ -4,7 +4,7 @@
 //! words are frequent, a triple only if its pairs are, or if it is two words around a stop word ("loss of
 //! income"). So memory grows with what is frequent, not with the corpus.
 
-use crate::stop_words::StopWords;
+use crate::stop_words::{self, StopWords};
 use crate::words::{self, Piece};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -24,6 +24,9 @@ impl PhraseId {
 const BREAK: u32 = u32::MAX;
 /// Only this many words of a document are read: subjects show early, and no single text may fill memory.
 const WORDS: usize = 400;
+
+/// Words that share so many first letters mostly share their root.
+const ALIKE: usize = 5;
 
 /// The phrases of a corpus.
 pub struct Phrases {
@@ -134,6 +137,12 @@ impl Phrases {
         self.parts(a).filter(|word| self.parts(b).any(|other| other == *word)).count()
     }
 
+    /// Whether two phrases have words that begin alike, as "cover" and "covered" do.
+    pub fn alike(&self, a: PhraseId, b: PhraseId) -> bool {
+        let same = |a: &str, b: &str| a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count() >= ALIKE;
+        self.text(a).split(' ').any(|a| self.text(b).split(' ').any(|b| same(a, b)))
+    }
+
     fn parts(&self, phrase: PhraseId) -> impl Iterator<Item = u32> {
         self.words[phrase.index()].into_iter().filter(|word| *word != BREAK)
     }
@@ -205,7 +214,7 @@ impl Lexicon {
         self.tells = vec![false; self.spellings.len()];
         self.links = vec![false; self.spellings.len()];
         for (stem, id) in &self.ids {
-            self.links[*id as usize] = stop.contains(stem);
+            self.links[*id as usize] = stop.contains(stem) && stop_words::links(stem);
             self.tells[*id as usize] = !stop.contains(stem) && words::is_telling(stem);
         }
     }

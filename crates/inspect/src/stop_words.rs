@@ -36,6 +36,18 @@ impl StopWords {
     }
 }
 
+/// Whether a stop word can stand inside a phrase: "loss of income" is a subject, "Medicare will cover" is not.
+pub(crate) fn links(stem: &str) -> bool {
+    LINKS.contains(&stem)
+}
+
+/// Words between two nouns, in the languages of the lists.
+const LINKS: [&str; 43] = [
+    "of", "for", "to", "in", "on", "and", "with", "the", "at", "from", "by", "de", "du", "des", "la", "le",
+    "les", "et", "à", "pour", "en", "del", "al", "y", "el", "para", "di", "da", "della", "per", "e", "do",
+    "dos", "von", "und", "der", "zu", "für", "van", "voor", "het", "op", "im",
+];
+
 /// How many of the lists count in any language.
 const ALWAYS: usize = 2;
 

@@ -3,5 +3,7 @@
 pub(crate) mod cache;
 pub(crate) mod compare;
 pub(crate) mod data;
+pub(crate) mod explore;
+pub(crate) mod inspect;
 pub(crate) mod pull;
 pub(crate) mod train;

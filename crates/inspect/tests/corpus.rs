@@ -35,7 +35,7 @@ fn a_corpus_end_to_end() {
     assert_eq!(node(0).documents, 640);
     assert!(node(1).label.to_lowercase().contains("north"), "{}", node(1).label);
     assert!(node(2).label.to_lowercase().contains("south"), "{}", node(2).label);
-    assert!(node(31).keywords.iter().any(|word| word.text == "topic0"), "{:?}", node(31).keywords);
+    assert!(node(31).keywords.iter().any(|word| word.text.contains("topic0")), "{:?}", node(31).keywords);
     assert!(inspection.nodes.iter().all(|node| !node.label.is_empty() && !node.label.contains("script")));
     assert_eq!(inspection.fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>(), ["half"]);
     assert!((inspection.fields[0].levels[0].nmi - 1.0).abs() < 1e-9);

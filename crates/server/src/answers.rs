@@ -206,7 +206,7 @@ impl<'a> NodeAnswer<'a> {
                     let counts = field.classes.counts(&inspection.documents, node);
                     let names = field.classes.names.iter().map(String::as_str);
                     let mut values: Vec<(&str, u32)> = names.zip(counts).filter(|(_, n)| *n > 0).collect();
-                    values.sort_by(|a, b| b.1.cmp(&a.1));
+                    values.sort_by_key(|value| std::cmp::Reverse(value.1));
                     values.truncate(8);
                     HistogramAnswer { name: &field.name, values }
                 })

@@ -23,20 +23,34 @@ struct Cli {
 /// One line a command; what it does stands in its own file.
 #[derive(Subcommand)]
 enum Command {
+    /// Add documents to an index; an id that is there already is replaced.
+    Add(commands::index::AddArgs),
     /// Show what is kept from earlier runs, and clear it.
     Cache(commands::cache::Args),
     /// Compare every baseline with the tree, as tables and figures.
     Compare(commands::compare::Args),
+    /// Put the segments of an index together, leaving out what was deleted.
+    Compact(commands::index::Which),
     /// Fetch, check and convert data sets, score runs.
     Data(commands::data::Args),
     /// Show the tree in a browser.
     Explore(commands::explore::Args),
     /// Say what the tree has learned: labels, keywords, balance, agreement with metadata.
     Inspect(commands::inspect::Args),
+    /// Delete documents from an index by id.
+    Delete(commands::index::DeleteArgs),
+    /// Score an index on the queries of a split.
+    Eval(commands::eval::Args),
+    /// Build an index of documents with a tree.
+    Index(commands::index::BuildArgs),
     /// Fetch an encoder: minilm, mpnet, ORGANISATION/NAME on the hub, or a directory.
     Pull(commands::pull::Args),
+    /// Ask an index, and see why.
+    Search(commands::search::Args),
     /// Train a tree on pairs of queries and documents.
     Train(commands::train::Args),
+    /// Read every byte of an index and check it.
+    Verify(commands::index::Which),
 }
 
 fn main() -> ExitCode {
@@ -48,13 +62,20 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let result = match cli.command {
+        Command::Add(args) => commands::index::add(&args),
         Command::Cache(args) => commands::cache::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Compact(args) => commands::index::compact(&args),
         Command::Data(args) => commands::data::run(&args),
         Command::Explore(args) => commands::explore::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
+        Command::Delete(args) => commands::index::delete(&args),
+        Command::Eval(args) => commands::eval::run(&args),
+        Command::Index(args) => commands::index::build(&args),
         Command::Pull(args) => commands::pull::run(&args),
+        Command::Search(args) => commands::search::run(&args),
         Command::Train(args) => commands::train::run(&args),
+        Command::Verify(args) => commands::index::verify(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -40,6 +40,22 @@ pub(crate) fn encoding() -> impl FnMut(EmbedProgress) {
     }
 }
 
+/// For indexing: encoding, then documents.
+pub(crate) fn indexing() -> impl FnMut(retreever::Progress) {
+    let mut encode = encoding();
+    let mut bar: Option<ProgressBar> = None;
+    move |progress| match progress {
+        retreever::Progress::Encoding(progress) => encode(progress),
+        retreever::Progress::Indexed { done, of } => {
+            let bar = bar.get_or_insert_with(|| drawn(of as u64, "indexing {wide_bar} {pos}/{len}, {eta} left"));
+            bar.set_position(done as u64);
+            if done == of {
+                bar.finish_and_clear();
+            }
+        }
+    }
+}
+
 /// For training: the loss, the scale, the last validation score, pairs a second and the time left; a line for each
 /// validation.
 pub(crate) fn training(steps: u64, done: u64, batch: usize) -> impl FnMut(&Event) {

@@ -20,6 +20,7 @@ pub mod split;
 mod train;
 mod tree;
 mod tree_learner;
+mod trunk;
 mod validate;
 mod weights;
 
@@ -36,4 +37,5 @@ pub use split::SplitConfig;
 pub use train::{Best, Control, End, Event, State, TrainConfig, TrainingSet, train};
 pub use tree::{ScaleConfig, Step, Tree, TreeConfig, Workspace};
 pub use tree_learner::TreeLearner;
+pub use trunk::TrunkConfig;
 pub use validate::{Size, Validation};

@@ -4,7 +4,8 @@ use crate::loss::{At, Comparison, Mask};
 use crate::parameters::{Decay, Layout, Parameters, Tensor};
 use crate::propagation::{self, Propagation, PropagationConfig, Reached};
 use crate::random::Random;
-use crate::split::{self, Kept, Pass, Scope, Split, SplitConfig};
+use crate::split::{self, Kept, LinearConfig, Pass, Scope, Split, SplitConfig};
+use crate::trunk::TrunkConfig;
 use retreever_data::{Embeddings, Ragged};
 use retreever_tree::{Assignments, Depth, Level, Nesting};
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,9 @@ impl TreeConfig {
     /// Whether a tree can be made of it, or what is wrong.
     pub fn check(&self) -> Result<(), String> {
         let sizes = match &self.split {
+            SplitConfig::Linear(LinearConfig { trunk: Some(TrunkConfig::Mlp { hidden }), .. }) => {
+                vec![("hidden", *hidden)]
+            }
             SplitConfig::Linear(_) => vec![],
             SplitConfig::Mlp(config) => vec![("hidden", config.hidden)],
             SplitConfig::CrossAttention(config) => vec![
@@ -142,6 +146,16 @@ impl Tree {
         let max = self.config.scale.max.ln() as f32;
         let log_scale = &mut self.params[self.log_scale][0];
         *log_scale = log_scale.min(max);
+    }
+
+    /// Moves the starting values so that the mean item is split evenly, where the split starts that way. For a tree that
+    /// is not trained yet.
+    ///
+    /// # Panics
+    /// If the mean is of another width.
+    pub fn centre(&mut self, mean: &[f32]) {
+        assert_eq!(mean.len(), self.config.width, "the mean of other items");
+        self.split.centre(&mut self.params, mean);
     }
 
     /// The loss of a batch whose first half are queries and second half their contexts; its gradient is added to

@@ -4,7 +4,7 @@ use crate::learner::{Learner, Lesson, Similarity};
 use crate::parameters::Parameters;
 use crate::schedule::Levels;
 use crate::tree::{Step, Tree, Workspace};
-use retreever_data::Ragged;
+use retreever_data::{Embeddings, Ragged};
 
 /// A tree and its depth schedule.
 pub struct TreeLearner {
@@ -17,6 +17,24 @@ impl TreeLearner {
     /// Trains `tree` at these levels.
     pub fn new(tree: Tree, levels: Levels) -> Self {
         Self { tree, levels, room: Workspace::default() }
+    }
+
+    /// Moves the starting values of an untrained tree so that the mean document is split evenly, where its splits start
+    /// that way.
+    pub fn centre(&mut self, documents: &dyn Embeddings) {
+        const SAMPLE: usize = 2000;
+        let mut batch = Ragged::new(documents.width());
+        let mut mean = vec![0.0f64; documents.width()];
+        let step = documents.len().div_ceil(SAMPLE).max(1);
+        let sample: Vec<usize> = (0..documents.len()).step_by(step).collect();
+        for item in &sample {
+            documents.gather(&[*item], &mut batch);
+            mean.iter_mut()
+                .zip(batch.pooled())
+                .for_each(|(mean, x)| *mean += f64::from(*x) / sample.len() as f64);
+        }
+        let mean: Vec<f32> = mean.into_iter().map(|x| x as f32).collect();
+        self.tree.centre(&mean);
     }
 
     /// The tree as it is.

@@ -8,7 +8,7 @@ use retreever_model::schedule::Progress;
 use retreever_model::split::{CrossAttentionConfig, LinearConfig, MlpConfig};
 use retreever_model::{
     Adapter, AdapterConfig, Learner, Lesson, PropagationConfig, Random, ScaleConfig, SplitConfig, Step, Tree,
-    TreeConfig, Workspace,
+    TreeConfig, TrunkConfig, Workspace,
 };
 use retreever_tree::Depth;
 
@@ -107,7 +107,9 @@ proptest! {
                       drop in any::<bool>()) {
         let mlp = SplitConfig::Mlp(MlpConfig { hidden, dropout: 0.3 });
         check_tree(config(mlp, PropagationConfig::Product, width, depth), pairs, seed, drop.then_some(seed))?;
-        let linear = SplitConfig::Linear(LinearConfig::default());
+        let trunks = [None, Some(TrunkConfig::Linear), Some(TrunkConfig::Mlp { hidden })];
+        let linear = LinearConfig { trunk: trunks[seed as usize % 3], ..LinearConfig::default() };
+        let linear = SplitConfig::Linear(linear);
         check_tree(config(linear, PropagationConfig::Product, width, depth), pairs, seed, None)?;
     }
 

@@ -107,6 +107,15 @@ impl Retriever {
         })
     }
 
+    /// The encoder that the tree saved in `tree` was trained on, fetched first if need be.
+    pub fn encoder_of(
+        tree: &Path,
+        progress: &mut dyn FnMut(retreever_fetch::Progress<'_>),
+    ) -> Result<CachedEncoder, Error> {
+        let saved = SavedTree::open(tree)?;
+        EncoderRecord::parse(&saved.encoder, tree)?.open(progress)?.ok_or(Error::NoEncoder)
+    }
+
     /// Opens an index with the encoder that its tree was trained on, fetching that first if need be.
     pub fn open(
         directory: &Path,

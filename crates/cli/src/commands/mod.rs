@@ -7,3 +7,7 @@ pub(crate) mod explore;
 pub(crate) mod inspect;
 pub(crate) mod pull;
 pub(crate) mod train;
+pub(crate) mod eval;
+pub(crate) mod index;
+pub(crate) mod search;
+pub(crate) mod texts;

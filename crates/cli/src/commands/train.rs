@@ -1,10 +1,11 @@
 //! `retreever train`: a tree from pairs, resumable at any moment.
 
+use crate::commands::texts::Texts;
 use crate::progress;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use retreever::{
-    BadLines, CachedEncoder, Checkpoint, Control, Depth, End, Files, Learner, Material, Recipe, SavedTree,
+    CachedEncoder, Checkpoint, Control, Depth, End, Files, Learner, Material, Recipe, SavedTree,
     State, Tree, TreeLearner, steps_within, train,
 };
 use retreever_model::propagation::PathConsistencyConfig;
@@ -20,12 +21,12 @@ use std::time::{Duration, Instant};
 /// What to train on, what to make, and for how long.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  retreever train --data insuranceqa/ --out tree --budget 10m
+  retreever train --data insuranceqa --out tree --budget 10m
   retreever train --data pairs.jsonl --encoder minilm --out tree --steps 2000 --seed 1
   retreever train --embeddings docs.npy --query-embeddings queries.npy --pairs pairs.tsv --out tree
-  retreever train --data insuranceqa/ --out tree --resume")]
+  retreever train --data insuranceqa --out tree --resume")]
 pub(crate) struct Args {
-    /// A BEIR folder or a pair JSONL file.
+    /// A BEIR folder or a pair JSONL file; or insuranceqa or squadshifts, fetched by name.
     #[arg(long, required_unless_present = "embeddings", conflicts_with = "embeddings")]
     data: Option<PathBuf>,
     /// minilm, mpnet, ORGANISATION/NAME on the hub, or a directory.
@@ -187,11 +188,8 @@ impl Args {
             (&self.embeddings, &self.query_embeddings, &self.pairs)
         else {
             let data = self.data.as_deref().context("--data names nothing")?;
-            let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Stop };
-            let mut dataset = retreever::open(data, bad_lines)?;
-            if dataset.skipped.lines > 0 {
-                eprintln!("{}: {} lines left out", data.display(), dataset.skipped.lines);
-            }
+            let texts = Texts { data: data.to_owned(), skip_bad_lines: self.skip_bad_lines };
+            let mut dataset = texts.open()?;
             dataset.hold_out_dev(0.1);
             ensure!(
                 !dataset.pairs(&retreever_data::Split::Train).is_empty(),
@@ -224,6 +222,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     let run = describe(&config, &recipe, &material)?;
     let mut learner = TreeLearner::new(Tree::new(config, args.seed), recipe.levels);
+    learner.centre(set.documents);
     let (options, mut state) = if args.resume {
         let options = checkpoint.config()?;
         let state = checkpoint.load(&mut learner, &run)?;

@@ -5,13 +5,14 @@
 //! - [`AdapterConfig::Mlp`]: `x + W2 relu(W1 x + b1) + b2`, `W2` and `b2` starting at zero;
 //! - [`AdapterConfig::Matryoshka`]: `W x + b`, trained so that every prefix of 2, 4, ... numbers compares well by itself.
 
-mod map;
+mod projection;
 
 use crate::learner::{Learner, Lesson, Similarity};
 use crate::loss;
 use crate::parameters::{Decay, Layout, Parameters, Tensor};
 use crate::random::Random;
-use map::{Kept, Map};
+use crate::trunk::{self, Trunk, TrunkConfig};
+use projection::Projection;
 use retreever_data::Ragged;
 use retreever_kernels::gemm::{Mat, MatMut, Write, gemm_single};
 use serde::{Deserialize, Serialize};
@@ -42,14 +43,21 @@ pub struct Adapter {
     config: AdapterConfig,
     params: Parameters,
     map: Map,
+    width: usize,
     log_scale: Tensor,
     room: Room,
+}
+
+/// What is made of the pooled embedding.
+enum Map {
+    Trunk(Trunk),
+    Projection(Projection),
 }
 
 /// Room for one step, reused.
 #[derive(Default)]
 struct Room {
-    kept: Kept,
+    trunk: trunk::Kept,
     adapted: Vec<f32>, // [items, width]
     unit: Vec<f32>,    // [items, size]: prefixes of length 1
     norms: Vec<f32>,
@@ -63,12 +71,24 @@ impl Adapter {
     /// An adapter of embeddings of this width, with starting values drawn from `seed`.
     pub fn new(config: AdapterConfig, width: usize, seed: u64) -> Self {
         let mut layout = Layout::default();
-        let map = Map::new(&config, width, &mut layout);
+        let (map, out) = match config {
+            AdapterConfig::Linear => (Map::Trunk(Trunk::new(TrunkConfig::Linear, width, &mut layout)), width),
+            AdapterConfig::Mlp { hidden } => {
+                (Map::Trunk(Trunk::new(TrunkConfig::Mlp { hidden }, width, &mut layout)), width)
+            }
+            AdapterConfig::Matryoshka { largest } => {
+                (Map::Projection(Projection::new(width, largest, &mut layout)), largest)
+            }
+        };
         let log_scale = layout.tensor("log_scale", &[1], Decay::No);
         let mut params = Parameters::zeros(layout);
-        map.init(&mut params, &mut Random::new(seed, 0));
+        let mut random = Random::new(seed, 0);
+        match &map {
+            Map::Trunk(trunk) => trunk.init(&mut params, &mut random),
+            Map::Projection(projection) => projection.init(&mut params, &mut random),
+        }
         params[log_scale][0] = SCALE.0.ln() as f32;
-        Self { config, params, map, log_scale, room: Room::default() }
+        Self { config, params, map, width: out, log_scale, room: Room::default() }
     }
 
     /// What it is made of.
@@ -78,7 +98,7 @@ impl Adapter {
 
     /// The sizes that are trained, each with its weight in the loss.
     fn sizes(&self) -> Vec<(usize, f64)> {
-        let width = self.map.out();
+        let width = self.width;
         match self.config {
             AdapterConfig::Linear | AdapterConfig::Mlp { .. } => vec![(width, 1.0)],
             AdapterConfig::Matryoshka { .. } => {
@@ -94,11 +114,25 @@ impl Adapter {
 
     /// Appends the first `size` numbers of each item's adapted embedding to `rows`, at length 1.
     pub fn represent_at(&mut self, batch: &Ragged, size: usize, rows: &mut Vec<f32>) {
-        let width = self.map.out();
-        let Room { kept, adapted, unit, norms, .. } = &mut self.room;
-        self.map.forward(&self.params, batch, kept, adapted);
-        normalise(adapted, width, size, unit, norms);
+        self.adapt(batch);
+        let Room { adapted, unit, norms, .. } = &mut self.room;
+        normalise(adapted, self.width, size, unit, norms);
         rows.extend_from_slice(unit);
+    }
+}
+
+impl Adapter {
+    /// Fills `room.adapted`.
+    fn adapt(&mut self, batch: &Ragged) {
+        let Room { trunk: kept, adapted, .. } = &mut self.room;
+        match &self.map {
+            Map::Trunk(trunk) => {
+                trunk.forward(&self.params, batch, kept);
+                adapted.clear();
+                adapted.extend_from_slice(kept.unit());
+            }
+            Map::Projection(projection) => projection.forward(&self.params, batch, adapted),
+        }
     }
 }
 
@@ -121,11 +155,11 @@ impl Learner for Adapter {
     }
 
     fn learn(&mut self, batch: &Ragged, lesson: Lesson<'_>, grads: &mut Parameters) -> f64 {
-        let (width, pairs, scale) = (self.map.out(), batch.len() / 2, self.scale());
+        let (width, pairs, scale) = (self.width, batch.len() / 2, self.scale());
         let sizes = self.sizes();
-        let Room { kept, adapted, unit, norms, similarity, grad_similarity, grad_unit, grad } =
+        self.adapt(batch);
+        let Room { trunk: kept, adapted, unit, norms, similarity, grad_similarity, grad_unit, grad } =
             &mut self.room;
-        self.map.forward(&self.params, batch, kept, adapted);
         grad.clear();
         grad.resize(adapted.len(), 0.0);
         let mut total = 0.0;
@@ -153,16 +187,19 @@ impl Learner for Adapter {
                 }
             }
         }
-        self.map.backward(&self.params, batch, kept, grad, grads);
+        match &self.map {
+            Map::Trunk(trunk) => trunk.backward(&self.params, batch, kept, grad, grads),
+            Map::Projection(projection) => projection.backward(batch, grad, grads),
+        }
         total
     }
 
     fn represent(&mut self, batch: &Ragged, rows: &mut Vec<f32>) {
-        self.represent_at(batch, self.map.out(), rows);
+        self.represent_at(batch, self.width, rows);
     }
 
     fn width(&self) -> usize {
-        self.map.out()
+        self.width
     }
 
     fn similarity(&self) -> Similarity {

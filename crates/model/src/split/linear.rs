@@ -1,46 +1,126 @@
-//! Linear splits: `theta_t . x + b_t` on the pooled embedding.
+//! Linear splits: `theta_t . x + b_t` on the pooled embedding, or on what a trunk makes of it.
+//!
+//! A trunk is a residual map that starts as the identity, `u = normalise(x + f(x))`. Where splits start small and grow
+//! with depth (a deviation in proportion to `growth^level`), an untrained tree ranks almost as the encoder does: for
+//! small logits the total variation distance is close to an L1 distance of random projections, in which every leaf adds
+//! up its ancestors; growth keeps the few top splits from outweighing the many below.
 
-use super::{Backward, Kept, Pass, Scope, Split, uniform};
+use super::{Backward, Kept as AllKept, Pass, Scope, Split, uniform};
 use crate::dense;
 use crate::parameters::{Decay, Layout, Parameters, Tensor};
 use crate::random::Random;
+use crate::trunk::{self, Trunk, TrunkConfig};
 use retreever_data::Ragged;
 use retreever_kernels::gemm::Mat;
+use retreever_tree::NodeId;
 use serde::{Deserialize, Serialize};
 
-/// Nothing to choose: the width is the encoder's, the nodes are the tree's.
+/// Where splits start, and what they look at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {}
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// What is made of the pooled embedding before it is split.
+    pub trunk: Option<TrunkConfig>,
+    /// How splits start.
+    pub start: Start,
+}
+
+/// How splits start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Start {
+    /// Uniform within one over the root of the width, without bias.
+    #[default]
+    Uniform,
+    /// Normal, with a deviation of logits that grows with the level; biases so that the mean item is split evenly.
+    Growing {
+        /// The deviation of logits, on the mean of the levels.
+        deviation: f64,
+        /// How much larger it is on the next level.
+        growth: f64,
+    },
+}
+
+/// What the trunk leaves for the way back, and room for the gradient of its result.
+#[derive(Default)]
+pub(super) struct Kept {
+    trunk: trunk::Kept,
+    grad: Vec<f32>, // [items, width]
+}
 
 /// See the module.
 pub struct Linear {
     scope: Scope,
+    start: Start,
+    trunk: Option<Trunk>,
     weight: Tensor, // [nodes, width]
     bias: Tensor,   // [nodes]
 }
 
 impl Linear {
-    pub(super) fn new(_: &Config, scope: Scope, layout: &mut Layout) -> Self {
+    pub(super) fn new(config: &Config, scope: Scope, layout: &mut Layout) -> Self {
         let nodes = scope.end.start();
         Self {
             scope,
+            start: config.start,
+            trunk: config.trunk.map(|trunk| Trunk::new(trunk, scope.width, layout)),
             weight: layout.tensor("split.weight", &[nodes, scope.width], Decay::Yes),
             bias: layout.tensor("split.bias", &[nodes], Decay::No),
         }
+    }
+
+    /// The deviation of the logits of each level at the start.
+    fn deviations(&self, deviation: f64, growth: f64) -> Vec<f64> {
+        let levels = self.scope.end.get();
+        let raw: Vec<f64> = (0..levels).map(|level| growth.powi(level as i32)).collect();
+        let mean = raw.iter().sum::<f64>() / levels as f64;
+        raw.into_iter().map(|raw| raw * deviation / mean).collect()
+    }
+
+    /// What is split: the batch's pooled embeddings, or what the trunk has made of them.
+    fn split_of<'a>(&self, batch: &'a Ragged, kept: &'a Kept) -> Mat<'a> {
+        let rows = if self.trunk.is_some() { kept.trunk.unit() } else { batch.pooled() };
+        Mat::new(rows, batch.len(), self.scope.width)
     }
 }
 
 impl Split for Linear {
     fn init(&self, params: &mut Parameters, random: &mut Random) {
-        uniform(&mut params[self.weight], 1.0 / (self.scope.width as f64).sqrt(), random);
+        if let Some(trunk) = &self.trunk {
+            trunk.init(params, random);
+        }
+        match self.start {
+            Start::Uniform => {
+                uniform(&mut params[self.weight], 1.0 / (self.scope.width as f64).sqrt(), random)
+            }
+            Start::Growing { deviation, growth } => {
+                let deviations = self.deviations(deviation, growth);
+                for (node, weights) in params[self.weight].chunks_exact_mut(self.scope.width).enumerate() {
+                    let deviation = deviations[NodeId::new(node as u32).level().get()];
+                    weights.fill_with(|| (deviation * random.normal()) as f32);
+                }
+            }
+        }
         params[self.bias].fill(0.0);
     }
 
-    fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut Kept) {
+    fn centre(&self, params: &mut Parameters, mean: &[f32]) {
+        if let Start::Growing { .. } = self.start {
+            for node in 0..self.scope.end.start() {
+                let weights = &params[self.weight][node * self.scope.width..][..self.scope.width];
+                let projected: f32 = weights.iter().zip(mean).map(|(w, x)| w * x).sum();
+                params[self.bias][node] = -projected;
+            }
+        }
+    }
+
+    fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut AllKept) {
         let (nodes, width) = (pass.end.start(), self.scope.width);
+        if let Some(trunk) = &self.trunk {
+            trunk.forward(params, batch, &mut kept.linear.trunk);
+        }
         kept.logits.resize(batch.len() * nodes, 0.0);
-        let x = Mat::new(batch.pooled(), batch.len(), width);
+        let x = self.split_of(batch, &kept.linear);
         dense::forward(
             x,
             &params[self.weight][..nodes * width],
@@ -51,12 +131,46 @@ impl Split for Linear {
 
     fn backward(&self, step: Backward<'_>, grads: &mut Parameters) {
         let (nodes, width) = (step.pass.end.start(), self.scope.width);
-        let x = Mat::new(step.batch.pooled(), step.batch.len(), width);
+        let kept = &mut step.kept.linear;
+        let x = self.split_of(step.batch, kept);
         dense::par_gemm(
             Mat::new(step.grad, x.rows(), nodes).t(),
             x,
             &mut grads[self.weight][..nodes * width],
         );
         dense::add_columns(step.grad, &mut grads[self.bias][..nodes]);
+        if let Some(trunk) = &self.trunk {
+            kept.grad.resize(step.batch.len() * width, 0.0);
+            let weight = &step.params[self.weight][..nodes * width];
+            dense::backward_input(step.grad, weight, width, &mut kept.grad);
+            trunk.backward(step.params, step.batch, &mut kept.trunk, &kept.grad, grads);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use retreever_tree::Level;
+
+    #[test]
+    fn splits_start_larger_further_down_and_centred() {
+        let start = Start::Growing { deviation: 0.5, growth: 2.0 };
+        let mut layout = Layout::default();
+        let scope = Scope { width: 64, end: Level::ROOT.below().below().below() };
+        let split = Linear::new(&Config { trunk: None, start }, scope, &mut layout);
+        assert_eq!(split.deviations(0.5, 2.0), [1.5 / 7.0, 3.0 / 7.0, 6.0 / 7.0]);
+        let mut params = Parameters::zeros(layout);
+        split.init(&mut params, &mut Random::new(1, 1));
+        let norm =
+            |node: usize| params[split.weight][node * 64..][..64].iter().map(|w| w * w).sum::<f32>().sqrt();
+        assert!(norm(0) < norm(1) && norm(2) < norm(3), "{} {} {} {}", norm(0), norm(1), norm(2), norm(3));
+        let mean: Vec<f32> = (0..64).map(|x| x as f32 * 0.01).collect();
+        split.centre(&mut params, &mean);
+        let mut batch = Ragged::new(64);
+        batch.push(&mean, &mean);
+        let mut kept = AllKept::default();
+        split.forward(&params, &batch, Pass { end: scope.end, dropout: None }, &mut kept);
+        assert!(kept.logits.iter().all(|logit| logit.abs() < 1e-4));
     }
 }

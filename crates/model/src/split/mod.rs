@@ -31,7 +31,7 @@ pub enum SplitConfig {
 }
 
 pub use cross_attention::Config as CrossAttentionConfig;
-pub use linear::Config as LinearConfig;
+pub use linear::{Config as LinearConfig, Start as LinearStart};
 pub use mlp::Config as MlpConfig;
 
 /// What a split scores: items of some width, the nodes above some level.
@@ -68,6 +68,7 @@ pub struct Pass {
 pub struct Kept {
     /// One logit for each item and scored node, `[items, nodes]`.
     pub logits: Vec<f32>,
+    linear: linear::Kept,
     hidden: mlp::Kept,
     attention: cross_attention::Kept,
 }
@@ -80,6 +81,11 @@ pub struct Kept {
 pub trait Split: Send + Sync {
     /// Starting values.
     fn init(&self, params: &mut Parameters, random: &mut Random);
+
+    /// Moves the starting values so that the mean item is split evenly, where the split starts that way.
+    fn centre(&self, params: &mut Parameters, mean: &[f32]) {
+        let _ = (params, mean);
+    }
 
     /// Items to logits.
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut Kept);

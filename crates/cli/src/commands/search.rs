@@ -1,0 +1,147 @@
+//! `retreever search`: ask, and see why.
+
+use crate::commands::index::Which;
+use crate::progress;
+use anyhow::{Context, Result, anyhow};
+use retreever::{Answer, Explanation, Filter, Fusion, Guarantee, Mode, Opening, Query, Retriever, Snapshot};
+use retreever_index::Document;
+use serde::Serialize;
+
+/// What to ask, and how.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  retreever search --index index \"does life insurance pay for suicide\" -k 5 --explain
+  retreever search --index index \"roth ira limits\" --filter 'domain = \"retirement-plans\"' --read 5%")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    which: Which,
+    /// The question.
+    query: String,
+    /// How many documents to find.
+    #[arg(short, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    k: u16,
+    /// The level to compare at: 1 is 2 numbers, 10 is 1,024. The leaves without it.
+    #[arg(long)]
+    level: Option<u8>,
+    /// Open only so many of the likeliest leaves.
+    #[arg(long, conflicts_with_all = ["read", "rerank"])]
+    leaves: Option<usize>,
+    /// Open the likeliest leaves until this share of the documents is read, such as 5%.
+    #[arg(long, value_parser = parse_share, conflicts_with = "rerank")]
+    read: Option<f64>,
+    /// Let codes choose so many documents and score only those: fast, without a guarantee.
+    #[arg(long)]
+    rerank: Option<usize>,
+    /// Only documents that fit, such as: domain = "annuities" and year > 2010, or: under 5.
+    #[arg(long)]
+    filter: Option<String>,
+    /// Mix with BM25: its share of the score, 0 to 1; 1 is BM25 alone.
+    #[arg(long, conflicts_with = "fuse")]
+    hybrid: Option<f64>,
+    /// Mix with BM25 by reciprocal ranks.
+    #[arg(long)]
+    fuse: bool,
+    /// Say which nodes carried each hit.
+    #[arg(long)]
+    explain: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let share: f64 = number.trim().parse().map_err(|_| "write a share as 5% or 0.05".to_owned())?;
+    let share = share / unit;
+    if share > 0.0 && share <= 1.0 { Ok(share) } else { Err("a share lies between 0 and 100%".to_owned()) }
+}
+
+/// A hit with its document.
+#[derive(Serialize)]
+struct Found {
+    score: f64,
+    #[serde(flatten)]
+    document: Document,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<Explanation>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let retriever = Retriever::open(&args.which.index, &mut progress::fetching())?;
+    let snapshot = retriever.snapshot()?;
+    let asked = retriever.route(&args.query)?;
+    let mode = match (args.leaves, args.read, args.rerank) {
+        (Some(leaves), _, _) => Mode::Leaves(Opening::Top(leaves)),
+        (_, Some(share), _) => Mode::Leaves(Opening::Read(share)),
+        (_, _, Some(rerank)) => Mode::Approximate { rerank },
+        _ => Mode::Exact,
+    };
+    let depth = asked.depth();
+    let level = match args.level {
+        Some(level) => Some(depth.level(level).with_context(|| format!("the tree has levels 1 to {depth}"))?),
+        None => None,
+    };
+    let filter: Option<Filter> = match &args.filter {
+        Some(text) => Some(text.parse().map_err(|error| anyhow!("--filter {text}: {error}"))?),
+        None => None,
+    };
+    let query = Query { level, mode, filter, ..Query::new(asked.row(0), args.k.into()) };
+    let answer = match (args.hybrid, args.fuse) {
+        (Some(share), _) if share >= 1.0 => {
+            snapshot.search_words(&args.query, query.k, query.filter.as_ref())?
+        }
+        (Some(share), _) => snapshot.search_hybrid(&query, &args.query, Fusion::Weighted(share))?,
+        (None, true) => snapshot.search_hybrid(&query, &args.query, Fusion::ReciprocalRank)?,
+        (None, false) => snapshot.search(&query)?,
+    };
+    let found = collect(&snapshot, &query, &answer, args.explain)?;
+    if args.json {
+        let output = serde_json::json!({
+            "hits": found, "guarantee": answer.guarantee, "share_read": answer.share_read,
+        });
+        println!("{output}");
+    } else {
+        found.iter().enumerate().for_each(|(rank, found)| print(rank + 1, found));
+        eprintln!("{}", guarantee(&answer));
+    }
+    Ok(())
+}
+
+fn collect(snapshot: &Snapshot, query: &Query<'_>, answer: &Answer, explain: bool) -> Result<Vec<Found>> {
+    answer
+        .hits
+        .iter()
+        .map(|hit| {
+            let explanation = if explain { Some(snapshot.explain(query, hit)?) } else { None };
+            Ok(Found { score: hit.score, document: snapshot.document(hit)?, explanation })
+        })
+        .collect()
+}
+
+fn guarantee(answer: &Answer) -> String {
+    let read = answer.share_read * 100.0;
+    match answer.guarantee {
+        Guarantee::Exact => format!("exact; {read:.1}% of the documents read"),
+        Guarantee::UnreadAtMost(bound) => {
+            format!("{read:.1}% of the documents read; an unread one scores at most {bound:.3}")
+        }
+        Guarantee::None => format!("approximate; {read:.1}% of the documents looked at"),
+    }
+}
+
+fn print(rank: usize, found: &Found) {
+    let Document { id, title, text, .. } = &found.document;
+    let heading = if title.is_empty() { id.clone() } else { format!("{title} ({id})") };
+    println!("{rank:>3}. {:.4}  {heading}", found.score);
+    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(160).collect();
+    if !text.is_empty() {
+        println!("     {text}");
+    }
+    if let Some(explanation) = &found.explanation {
+        let shares = explanation.shares.iter().take(5);
+        let shares: Vec<String> = shares.map(|s| format!("node {} {:.3}", s.node, s.score)).collect();
+        let more = explanation.shares.len().saturating_sub(5);
+        println!("     carried by {}{}", shares.join(", "), if more > 0 { format!(", {more} more") } else { String::new() });
+        println!("     query and document part at node {}, level {}", explanation.parting, explanation.parting.level());
+    }
+}

@@ -1,0 +1,41 @@
+//! Texts to work on: a path, or the name of a data set that is fetched when it is not there.
+
+use crate::progress;
+use anyhow::Result;
+use retreever::{BadLines, Dataset};
+use retreever_data::get::{Named, get};
+use std::path::PathBuf;
+
+/// Where texts come from.
+#[derive(clap::Args)]
+pub(crate) struct Texts {
+    /// A BEIR folder, a JSONL file, a folder of .txt or .md files; or insuranceqa or squadshifts, fetched by name.
+    #[arg(long)]
+    pub(crate) data: PathBuf,
+    /// Leave out lines that cannot be read, and say how many.
+    #[arg(long)]
+    pub(crate) skip_bad_lines: bool,
+}
+
+impl Texts {
+    /// Reads them.
+    pub(crate) fn open(&self) -> Result<Dataset> {
+        let named = [Named::InsuranceQa, Named::SquadShifts];
+        let named = named.into_iter().find(|named| self.data.as_os_str() == named.to_string().as_str());
+        let path = match named {
+            Some(named) if !self.data.exists() => {
+                if !named.folder().exists() {
+                    get(named, &named.folder(), &mut progress::fetching())?;
+                }
+                named.folder()
+            }
+            _ => self.data.clone(),
+        };
+        let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Stop };
+        let dataset = retreever::open(&path, bad_lines)?;
+        if dataset.skipped.lines > 0 {
+            eprintln!("{}: {} lines left out", path.display(), dataset.skipped.lines);
+        }
+        Ok(dataset)
+    }
+}

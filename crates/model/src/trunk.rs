@@ -1,0 +1,134 @@
+//! Residual maps of the pooled embedding that start as the identity: `u = y / |y|`, `y = x + f(x)`.
+//!
+//! A trunk stands before the splits of a tree; by itself, compared by cosine, it is the adapter that trees are measured
+//! against. `f` is linear (`W x + b`) or has one hidden layer (`W2 relu(W1 x + b1) + b2`); its last layer starts at zero.
+
+use crate::dense;
+use crate::parameters::{Decay, Layout, Parameters, Tensor};
+use crate::random::Random;
+use crate::split::{uniform, xavier};
+use retreever_data::Ragged;
+use retreever_kernels::gemm::Mat;
+use serde::{Deserialize, Serialize};
+
+/// Which map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum TrunkConfig {
+    /// A linear one.
+    Linear,
+    /// One with a hidden layer.
+    Mlp {
+        /// The width of the hidden layer.
+        hidden: usize,
+    },
+}
+
+/// See the module.
+pub(crate) struct Trunk {
+    width: usize,
+    hidden: Option<Dense>,
+    last: Dense,
+}
+
+/// A dense layer: where its tensors are and how wide it is.
+struct Dense {
+    weight: Tensor, // [out, in]
+    bias: Tensor,   // [out]
+    out: usize,
+}
+
+/// What the way back needs.
+#[derive(Default)]
+pub(crate) struct Kept {
+    hidden: Vec<f32>, // [items, hidden]
+    unit: Vec<f32>,   // [items, width]
+    norms: Vec<f32>,  // [items]
+    grad: Vec<f32>,
+    grad_hidden: Vec<f32>,
+}
+
+impl Kept {
+    /// The result: one row of length 1 for each item.
+    pub(crate) fn unit(&self) -> &[f32] {
+        &self.unit
+    }
+}
+
+impl Dense {
+    fn new(name: &str, out: usize, inner: usize, layout: &mut Layout) -> Self {
+        let weight = layout.tensor(format!("trunk.{name}.weight"), &[out, inner], Decay::Yes);
+        Self { weight, bias: layout.tensor(format!("trunk.{name}.bias"), &[out], Decay::No), out }
+    }
+}
+
+impl Trunk {
+    pub(crate) fn new(config: TrunkConfig, width: usize, layout: &mut Layout) -> Self {
+        let hidden = match config {
+            TrunkConfig::Linear => None,
+            TrunkConfig::Mlp { hidden } => Some(Dense::new("hidden", hidden, width, layout)),
+        };
+        let inner = hidden.as_ref().map_or(width, |hidden| hidden.out);
+        Self { width, hidden, last: Dense::new("last", width, inner, layout) }
+    }
+
+    pub(crate) fn init(&self, params: &mut Parameters, random: &mut Random) {
+        if let Some(hidden) = &self.hidden {
+            uniform(&mut params[hidden.weight], xavier(hidden.out, self.width), random);
+        }
+    }
+
+    /// Fills [`Kept::unit`].
+    pub(crate) fn forward(&self, params: &Parameters, batch: &Ragged, kept: &mut Kept) {
+        let items = batch.len();
+        let x = Mat::new(batch.pooled(), items, self.width);
+        let (weight, bias) = (&params[self.last.weight], &params[self.last.bias]);
+        let out = &mut kept.unit;
+        out.resize(items * self.width, 0.0);
+        match &self.hidden {
+            None => dense::forward(x, weight, bias, out),
+            Some(hidden) => {
+                kept.hidden.resize(items * hidden.out, 0.0);
+                dense::forward(x, &params[hidden.weight], &params[hidden.bias], &mut kept.hidden);
+                kept.hidden.iter_mut().for_each(|h| *h = h.max(0.0));
+                dense::forward(Mat::new(&kept.hidden, items, hidden.out), weight, bias, out);
+            }
+        }
+        kept.norms.clear();
+        for (row, x) in out.chunks_exact_mut(self.width).zip(batch.pooled().chunks_exact(self.width)) {
+            row.iter_mut().zip(x).for_each(|(y, x)| *y += x);
+            let norm = row.iter().map(|y| y * y).sum::<f32>().sqrt().max(1e-12);
+            row.iter_mut().for_each(|y| *y /= norm);
+            kept.norms.push(norm);
+        }
+    }
+
+    /// The gradient of the unit rows back to the tensors: of `y / |y|` it is `(g - (g . u) u) / |y|`.
+    pub(crate) fn backward(
+        &self,
+        params: &Parameters,
+        batch: &Ragged,
+        kept: &mut Kept,
+        grad: &[f32],
+        grads: &mut Parameters,
+    ) {
+        let (items, width) = (batch.len(), self.width);
+        kept.grad.clear();
+        for ((g, u), norm) in grad.chunks_exact(width).zip(kept.unit.chunks_exact(width)).zip(&kept.norms) {
+            let along: f32 = g.iter().zip(u).map(|(g, u)| g * u).sum();
+            kept.grad.extend(g.iter().zip(u).map(|(g, u)| (g - along * u) / norm));
+        }
+        let x = Mat::new(batch.pooled(), items, width);
+        let flow = Mat::new(&kept.grad, items, width);
+        dense::add_columns(&kept.grad, &mut grads[self.last.bias]);
+        let Some(hidden) = &self.hidden else {
+            return dense::par_gemm(flow.t(), x, &mut grads[self.last.weight]);
+        };
+        dense::par_gemm(flow.t(), Mat::new(&kept.hidden, items, hidden.out), &mut grads[self.last.weight]);
+        kept.grad_hidden.resize(items * hidden.out, 0.0);
+        dense::backward_input(&kept.grad, &params[self.last.weight], hidden.out, &mut kept.grad_hidden);
+        kept.grad_hidden.iter_mut().zip(&kept.hidden).for_each(|(g, h)| *g = if *h > 0.0 { *g } else { 0.0 });
+        dense::par_gemm(Mat::new(&kept.grad_hidden, items, hidden.out).t(), x, &mut grads[hidden.weight]);
+        dense::add_columns(&kept.grad_hidden, &mut grads[hidden.bias]);
+    }
+}

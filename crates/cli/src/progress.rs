@@ -47,7 +47,8 @@ pub(crate) fn indexing() -> impl FnMut(retreever::Progress) {
     move |progress| match progress {
         retreever::Progress::Encoding(progress) => encode(progress),
         retreever::Progress::Indexed { done, of } => {
-            let bar = bar.get_or_insert_with(|| drawn(of as u64, "indexing {wide_bar} {pos}/{len}, {eta} left"));
+            let bar =
+                bar.get_or_insert_with(|| drawn(of as u64, "indexing {wide_bar} {pos}/{len}, {eta} left"));
             bar.set_position(done as u64);
             if done == of {
                 bar.finish_and_clear();

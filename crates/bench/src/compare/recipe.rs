@@ -80,7 +80,7 @@ impl Choice {
     fn apply(self, config: &mut TreeConfig) {
         let attention = CrossAttentionConfig::default();
         match self {
-            Self::LinearSplit => config.split = SplitConfig::Linear(LinearConfig {}),
+            Self::LinearSplit => config.split = SplitConfig::Linear(LinearConfig::default()),
             Self::MlpSplit => config.split = SplitConfig::Mlp(MlpConfig::default()),
             Self::CrossAttentionSplit | Self::Product => {}
             Self::Heads(heads) => {

@@ -43,7 +43,8 @@ const BATCH: usize = 64;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let dataset = args.texts.open()?;
-    let qrels = dataset.qrels.get(&args.split).with_context(|| format!("the data has no split {}", args.split))?;
+    let qrels =
+        dataset.qrels.get(&args.split).with_context(|| format!("the data has no split {}", args.split))?;
     let retriever = Retriever::open(&args.which.index, &mut progress::fetching())?;
     let snapshot = retriever.snapshot()?;
     let queries: Vec<_> = qrels.iter().filter_map(|(id, _)| dataset.queries.get(id)).collect();
@@ -75,7 +76,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         let mean = evaluate(qrels, &run).mean;
         if args.json {
-            println!("{}", json!({ "level": level, "size": level.width(), "share_read": read, "scores": mean }));
+            println!(
+                "{}",
+                json!({ "level": level, "size": level.width(), "share_read": read, "scores": mean })
+            );
         } else {
             println!(
                 "level {level:>2} ({:>5} numbers): nDCG@10 {:.4}  Recall@10 {:.4}  MRR@10 {:.4}  Recall@100 {:.4}  ({:.0}% read)",
@@ -91,7 +95,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn answer(snapshot: &Snapshot, asked: &Assignments, level: Level, leaves: Option<usize>) -> Result<Vec<Answer>> {
+fn answer(
+    snapshot: &Snapshot,
+    asked: &Assignments,
+    level: Level,
+    leaves: Option<usize>,
+) -> Result<Vec<Answer>> {
     let rows: Vec<_> = asked.iter().collect();
     match leaves {
         None => {

@@ -141,7 +141,15 @@ fn print(rank: usize, found: &Found) {
         let shares = explanation.shares.iter().take(5);
         let shares: Vec<String> = shares.map(|s| format!("node {} {:.3}", s.node, s.score)).collect();
         let more = explanation.shares.len().saturating_sub(5);
-        println!("     carried by {}{}", shares.join(", "), if more > 0 { format!(", {more} more") } else { String::new() });
-        println!("     query and document part at node {}, level {}", explanation.parting, explanation.parting.level());
+        println!(
+            "     carried by {}{}",
+            shares.join(", "),
+            if more > 0 { format!(", {more} more") } else { String::new() }
+        );
+        println!(
+            "     query and document part at node {}, level {}",
+            explanation.parting,
+            explanation.parting.level()
+        );
     }
 }

@@ -5,8 +5,8 @@ use crate::progress;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use retreever::{
-    CachedEncoder, Checkpoint, Control, Depth, End, Files, Learner, Material, Recipe, SavedTree,
-    State, Tree, TreeLearner, steps_within, train,
+    CachedEncoder, Checkpoint, Control, Depth, End, Files, Learner, Material, Recipe, SavedTree, State, Tree,
+    TreeLearner, steps_within, train,
 };
 use retreever_model::propagation::PathConsistencyConfig;
 use retreever_model::schedule::{Levels, Weighting};

@@ -24,7 +24,7 @@ mod whole_folder;
 
 pub use collection::{Collection, Corpus, Document, Identified, Queries, Query, Taken};
 pub use dataset::{Dataset, Split};
-pub use embeddings::{Embeddings, Ragged};
+pub use embeddings::{Embeddings, Pooled, Ragged};
 pub use error::{Duplicate, Error, Part, Place};
 pub use evaluate::{AtRanks, Measures, Scores, evaluate};
 pub use lines::{BadLines, Skipped};

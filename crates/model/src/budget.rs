@@ -5,7 +5,7 @@ use crate::parameters::Parameters;
 use crate::schedule::Progress;
 use crate::train::{TrainConfig, TrainingSet};
 use crate::{ModelError, Random};
-use retreever_data::Ragged;
+use retreever_data::{Pooled, Ragged};
 use std::time::{Duration, Instant};
 
 /// Steps that are timed.
@@ -21,6 +21,8 @@ pub fn steps_within(
     config: &TrainConfig,
 ) -> Result<u64, ModelError> {
     set.check()?;
+    let pooled = (Pooled(set.queries), Pooled(set.documents));
+    let set = set.read_as(learner.reads(), &pooled);
     let mut batch = Ragged::new(set.queries.width());
     let mut grads = Parameters::zeros(learner.params().layout().clone());
     let size = config.batch.clamp(2, set.train.len());

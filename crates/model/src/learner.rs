@@ -25,6 +25,15 @@ pub enum Similarity {
     Cosine,
 }
 
+/// What is read of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// All its tokens.
+    Tokens,
+    /// Its pooled embedding alone.
+    Pooled,
+}
+
 /// Something with parameters and a loss.
 pub trait Learner {
     /// What is learned.
@@ -32,6 +41,9 @@ pub trait Learner {
 
     /// What is learned, to change. [`Learner::settle`] must be called afterwards.
     fn params_mut(&mut self) -> &mut Parameters;
+
+    /// What it reads of an item; batches need hold no more.
+    fn reads(&self) -> Reads;
 
     /// Brings the parameters back within their bounds.
     fn settle(&mut self);

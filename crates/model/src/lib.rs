@@ -29,7 +29,7 @@ pub use budget::steps_within;
 pub use checkpoint::Checkpoint;
 pub use directory::SavedTree;
 pub use error::ModelError;
-pub use learner::{Learner, Lesson, Similarity};
+pub use learner::{Learner, Lesson, Reads, Similarity};
 pub use propagation::PropagationConfig;
 pub use random::Random;
 pub use recipe::Recipe;

@@ -3,9 +3,10 @@
 use crate::optimizer::AdamWConfig;
 use crate::propagation::PropagationConfig;
 use crate::schedule::{LearningRate, Levels, Weighting};
-use crate::split::{CrossAttentionConfig, SplitConfig};
+use crate::split::{CrossAttentionConfig, LinearConfig, LinearStart, SplitConfig};
 use crate::train::TrainConfig;
 use crate::tree::{ScaleConfig, TreeConfig};
+use crate::trunk::TrunkConfig;
 use retreever_tree::Depth;
 use serde::{Deserialize, Serialize};
 
@@ -30,12 +31,18 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// What works on a laptop in minutes.
+    /// What works on a laptop in minutes: linear splits that start small and grow with depth, behind a residual trunk,
+    /// trained at all levels at once. It starts from the encoder's own ranking instead of having to find it again.
     pub fn laptop() -> Self {
         Self {
-            scale: ScaleConfig { start: 20.0, max: 100.0 },
-            batch: 128,
-            rate: LearningRate { peak: 5e-4, warm_up: 0.05 },
+            split: SplitConfig::Linear(LinearConfig {
+                trunk: Some(TrunkConfig::Mlp { hidden: 1024 }),
+                start: LinearStart::Growing { deviation: 0.5, growth: 1.4 },
+            }),
+            scale: ScaleConfig { start: 60.0, max: 200.0 },
+            levels: Levels::All(Weighting::Square),
+            batch: 256,
+            rate: LearningRate { peak: 1e-3, warm_up: 0.05 },
             ..Self::paper()
         }
     }

@@ -4,13 +4,13 @@
 //! interrupted and taken up again ends with the same bits as one that is not (on the same number of threads).
 
 use crate::error::ModelError;
-use crate::learner::{Learner, Lesson};
+use crate::learner::{Learner, Lesson, Reads};
 use crate::optimizer::{AdamW, AdamWConfig};
 use crate::parameters::Parameters;
 use crate::random::Random;
 use crate::schedule::{LearningRate, Progress};
 use crate::validate::{Size, Validation};
-use retreever_data::{Embeddings, Pair, Ragged};
+use retreever_data::{Embeddings, Pair, Pooled, Ragged};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -129,6 +129,8 @@ pub fn train(
     observe: &mut dyn FnMut(Event) -> Control,
 ) -> Result<End, ModelError> {
     set.check()?;
+    let pooled = (Pooled(set.queries), Pooled(set.documents));
+    let set = set.read_as(learner.reads(), &pooled);
     let mut batches = Batches::new(&set, config);
     let validation = Validation::draw(set.dev, set.documents.len(), VALIDATION, config.seed);
     let mut batch = Ragged::new(set.queries.width());
@@ -186,7 +188,15 @@ fn step_seed(seed: u64, step: u64) -> u64 {
     Random::new(seed ^ 0x5eed, step).bits()
 }
 
-impl TrainingSet<'_> {
+impl<'a> TrainingSet<'a> {
+    /// The same set with no more of each item than is read; `pooled` are its queries and documents.
+    pub(crate) fn read_as(self, reads: Reads, (queries, documents): &'a (Pooled<'a>, Pooled<'a>)) -> Self {
+        match reads {
+            Reads::Tokens => self,
+            Reads::Pooled => Self { queries, documents, ..self },
+        }
+    }
+
     /// A digest of the pairs and of how many items there are: another for other data.
     pub fn digest(&self) -> u64 {
         let sizes = [self.queries.len(), self.documents.len(), self.queries.width()].map(|n| n as u64);

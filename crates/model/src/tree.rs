@@ -1,12 +1,13 @@
 //! The tree: a split function, a propagation, and the scale of its loss, over one set of parameters.
 
+use crate::learner::Reads;
 use crate::loss::{At, Comparison, Mask};
 use crate::parameters::{Decay, Layout, Parameters, Tensor};
 use crate::propagation::{self, Propagation, PropagationConfig, Reached};
 use crate::random::Random;
 use crate::split::{self, Kept, LinearConfig, Pass, Scope, Split, SplitConfig};
 use crate::trunk::TrunkConfig;
-use retreever_data::{Embeddings, Ragged};
+use retreever_data::{Embeddings, Pooled, Ragged};
 use retreever_tree::{Assignments, Depth, Level, Nesting};
 use serde::{Deserialize, Serialize};
 
@@ -228,6 +229,11 @@ impl Tree {
         let (mut room, mut batch) = (Workspace::default(), Ragged::new(self.config.width));
         let nesting = self.config.propagation.nesting();
         let mut rows = Vec::with_capacity(items.len() * nesting.row_width(self.config.depth));
+        let pooled = Pooled(items);
+        let items = match self.config.split.reads() {
+            Reads::Tokens => items,
+            Reads::Pooled => &pooled,
+        };
         let all: Vec<usize> = (0..items.len()).collect();
         for some in all.chunks(BATCH) {
             items.gather(some, &mut batch);

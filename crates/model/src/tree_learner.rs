@@ -1,6 +1,6 @@
 //! A tree in training: which levels each step is trained at.
 
-use crate::learner::{Learner, Lesson, Similarity};
+use crate::learner::{Learner, Lesson, Reads, Similarity};
 use crate::parameters::Parameters;
 use crate::schedule::Levels;
 use crate::tree::{Step, Tree, Workspace};
@@ -28,7 +28,8 @@ impl TreeLearner {
         let step = documents.len().div_ceil(SAMPLE).max(1);
         let sample: Vec<usize> = (0..documents.len()).step_by(step).collect();
         for item in &sample {
-            documents.gather(&[*item], &mut batch);
+            batch.clear();
+            documents.append_pooled(*item, &mut batch);
             mean.iter_mut()
                 .zip(batch.pooled())
                 .for_each(|(mean, x)| *mean += f64::from(*x) / sample.len() as f64);
@@ -55,6 +56,10 @@ impl Learner for TreeLearner {
 
     fn params_mut(&mut self) -> &mut Parameters {
         self.tree.params_mut()
+    }
+
+    fn reads(&self) -> Reads {
+        self.tree.config().split.reads()
     }
 
     fn settle(&mut self) {

@@ -1,7 +1,7 @@
 //! The tree over HTTP: a JSON API, and the explorer that draws it.
 //!
 //! [`Explorer`] joins an index's snapshot, what [`retreever_inspect`] says about it, and a [`Route`] from texts
-//! to assignments; [`serve`] answers requests about it. Addresses beyond this machine demand a token, requests
+//! to assignments; [`serve()`] answers requests about it. Addresses beyond this machine demand a token, requests
 //! are limited in size, number and time, and text of the corpus only ever travels as JSON. How texts are
 //! encoded is left to the caller.
 #![forbid(unsafe_code)]

@@ -4,8 +4,7 @@ use crate::report::{Ablation, Method, Variant};
 use retreever_model::schedule::{Levels, Weighting};
 use retreever_model::split::{CrossAttentionConfig, LinearConfig, MlpConfig};
 use retreever_model::{
-    Adapter, AdapterConfig, Learner, PropagationConfig, ScaleConfig, SplitConfig, Tree, TreeConfig,
-    TreeLearner,
+    Adapter, AdapterConfig, Learner, PropagationConfig, SplitConfig, Tree, TreeConfig, TreeLearner,
 };
 use retreever_tree::Depth;
 use std::fmt;
@@ -82,7 +81,8 @@ impl Choice {
         match self {
             Self::LinearSplit => config.split = SplitConfig::Linear(LinearConfig::default()),
             Self::MlpSplit => config.split = SplitConfig::Mlp(MlpConfig::default()),
-            Self::CrossAttentionSplit | Self::Product => {}
+            Self::CrossAttentionSplit => config.split = SplitConfig::CrossAttention(attention),
+            Self::Product => {}
             Self::Heads(heads) => {
                 let head_width = HEADS_WIDTH / heads;
                 config.split =
@@ -139,20 +139,14 @@ impl Recipe {
     pub(super) fn rate(self) -> f64 {
         match self {
             Self::Linear | Self::Mlp | Self::Mrl => 1e-3,
-            Self::Tree | Self::Stochastic | Self::Ablated(_) => 5e-4,
+            Self::Tree | Self::Stochastic | Self::Ablated(_) => retreever_model::Recipe::laptop().rate.peak,
         }
     }
 
     /// Starting values for embeddings of this width, beside a tree of this depth.
     pub(super) fn start(self, width: usize, depth: Depth, seed: u64) -> Untrained {
         let adapter = |config| Untrained::Adapter(Box::new(Adapter::new(config, width, seed)));
-        let mut config = TreeConfig {
-            width,
-            depth,
-            split: SplitConfig::CrossAttention(CrossAttentionConfig::default()),
-            propagation: PropagationConfig::Product,
-            scale: ScaleConfig { start: 20.0, max: 100.0 },
-        };
+        let mut config = retreever_model::Recipe::laptop().tree(width, depth);
         let mut levels = Levels::Constant;
         match self {
             Self::Linear => return adapter(AdapterConfig::Linear),

@@ -36,11 +36,38 @@ pub trait Embeddings: Sync {
     /// If there is no such item.
     fn append(&self, item: usize, batch: &mut Ragged);
 
+    /// Appends item `item` with its pooled embedding as its one token, for who reads no others.
+    ///
+    /// # Panics
+    /// If there is no such item.
+    fn append_pooled(&self, item: usize, batch: &mut Ragged) {
+        let mut one = Ragged::new(self.width());
+        self.append(item, &mut one);
+        batch.push(one.pooled(), one.pooled());
+    }
+
     /// The items `items` as one batch, in that order.
     fn gather(&self, items: &[usize], batch: &mut Ragged) {
         batch.clear();
         for &item in items {
             self.append(item, batch);
         }
+    }
+}
+
+/// Items of which only the pooled embeddings are read.
+pub struct Pooled<'a>(pub &'a dyn Embeddings);
+
+impl Embeddings for Pooled<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn width(&self) -> usize {
+        self.0.width()
+    }
+
+    fn append(&self, item: usize, batch: &mut Ragged) {
+        self.0.append_pooled(item, batch);
     }
 }

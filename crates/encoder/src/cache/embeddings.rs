@@ -47,6 +47,11 @@ impl Embeddings for CachedEmbeddings {
         self.width
     }
 
+    fn append_pooled(&self, item: usize, batch: &mut Ragged) {
+        let pooled = self.pooled(item);
+        batch.push(&pooled, &pooled);
+    }
+
     fn append(&self, item: usize, batch: &mut Ragged) {
         thread_local!(static TOKENS: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) });
         let (start, tokens) = self.items[item];

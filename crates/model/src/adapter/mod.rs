@@ -7,7 +7,7 @@
 
 mod projection;
 
-use crate::learner::{Learner, Lesson, Similarity};
+use crate::learner::{Learner, Lesson, Reads, Similarity};
 use crate::loss;
 use crate::parameters::{Decay, Layout, Parameters, Tensor};
 use crate::random::Random;
@@ -143,6 +143,10 @@ impl Learner for Adapter {
 
     fn params_mut(&mut self) -> &mut Parameters {
         &mut self.params
+    }
+
+    fn reads(&self) -> Reads {
+        Reads::Pooled
     }
 
     fn settle(&mut self) {

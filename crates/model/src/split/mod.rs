@@ -12,6 +12,7 @@ pub use cross_attention::CrossAttention;
 pub use linear::Linear;
 pub use mlp::Mlp;
 
+use crate::learner::Reads;
 use crate::parameters::{Layout, Parameters};
 use crate::random::Random;
 use retreever_data::Ragged;
@@ -44,6 +45,14 @@ pub struct Scope {
 }
 
 impl SplitConfig {
+    /// What is read of an item.
+    pub fn reads(&self) -> Reads {
+        match self {
+            Self::Linear(_) | Self::Mlp(_) => Reads::Pooled,
+            Self::CrossAttention(_) => Reads::Tokens,
+        }
+    }
+
     /// The split function with its tensors laid out.
     pub fn build(&self, scope: Scope, layout: &mut Layout) -> Box<dyn Split> {
         match self {

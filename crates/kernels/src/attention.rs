@@ -132,7 +132,7 @@ simd! {
 }
 
 simd! {
-    /// The way back: replaces the attention weights of [`weigh`] by the gradient of their scores, given
+    /// The way back: replaces the attention weights of [`weigh()`] by the gradient of their scores, given
     /// `grad`, that of the means. `sums` is room for one number a column.
     ///
     /// # Panics

@@ -143,6 +143,14 @@ impl Recipe {
         }
     }
 
+    /// Pairs in a batch.
+    pub(super) fn batch(self) -> usize {
+        match self {
+            Self::Linear | Self::Mlp | Self::Mrl => 64,
+            Self::Tree | Self::Stochastic | Self::Ablated(_) => retreever_model::Recipe::laptop().batch,
+        }
+    }
+
     /// Starting values for embeddings of this width, beside a tree of this depth.
     pub(super) fn start(self, width: usize, depth: Depth, seed: u64) -> Untrained {
         let adapter = |config| Untrained::Adapter(Box::new(Adapter::new(config, width, seed)));

@@ -46,10 +46,17 @@ pub(super) fn rows(
         budget: config.budget,
         seed,
         rate: recipe.rate(),
+        batch: recipe.batch(),
         place: &config.out.join("pieces").join(piece.to_string().replace([':', '='], "-")),
         run: format!("{command}\n{:016x}", material.fingerprint()),
     };
-    let start = || recipe.start(material.width(), config.depth, seed);
+    let start = || {
+        let mut untrained = recipe.start(material.width(), config.depth, seed);
+        if let Untrained::Tree(tree) = &mut untrained {
+            tree.centre(material.document_tokens());
+        }
+        untrained
+    };
     let (model, build) = timed(|| training.run(&start, observe));
     let labels = Labels {
         method: recipe.method(),

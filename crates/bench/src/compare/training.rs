@@ -17,14 +17,14 @@ pub(super) struct Training<'a> {
     pub(super) budget: Duration,
     pub(super) seed: u64,
     pub(super) rate: f64,
+    /// Pairs in a batch.
+    pub(super) batch: usize,
     /// Where its checkpoint is kept while it lasts.
     pub(super) place: &'a Path,
     /// A text that is the same exactly for trainings that may take it up.
     pub(super) run: String,
 }
 
-/// Pairs in a batch.
-const BATCH: usize = 64;
 /// Steps that are timed before training, and those of them that only warm up.
 const TRIAL: u64 = 16;
 const WARM: u64 = 4;
@@ -75,7 +75,7 @@ impl Training<'_> {
     fn config(&self, steps: u64) -> TrainConfig {
         TrainConfig {
             steps,
-            batch: BATCH,
+            batch: self.batch,
             seed: self.seed,
             rate: LearningRate { peak: self.rate, warm_up: 0.05 },
             optimiser: Default::default(),

@@ -28,7 +28,7 @@ const ROW_BLOCK: usize = 192;
 const SHARE: usize = 32;
 
 /// How many numbers a `B` must have to be laid out in tiles.
-const SMALL: usize = 128 * 128;
+const SMALL: usize = 256 * 256;
 
 /// A way to multiply matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -53,7 +53,7 @@ proptest! {
 
 #[test]
 fn a_row_gives_the_same_bits_at_any_height() {
-    let (k, n) = (170, 145);
+    let (k, n) = (270, 245);
     let (a, b) = (numbers(1, 203 * k), numbers(2, k * n));
     let packed = Packed::new(Mat::new(&b, k, n));
     let mut all = vec![0.0; 203 * n];

@@ -11,8 +11,8 @@
 //! - the node maps are linear, so the mean over the embeddings is taken of the attention weights, the tokens
 //!   are averaged with it into `contexts`, and `W_v,h` is applied to those few: values are never made.
 //!
-//! Two products are most of the work, tokens with `folded` and the gradient of `folded`; they may run on tiles. The
-//! others are small, and in full single precision: the gradients of biases are differences of large sums.
+//! Two products are most of the work, tokens with `folded` and the gradient of `folded`. The second may run on tiles: its
+//! error goes no further. All others are in full single precision: gradients are differences of large sums.
 
 mod backward;
 mod forward;
@@ -22,7 +22,7 @@ use crate::parameters::{Decay, Layout, Parameters, Tensor};
 use crate::random::Random;
 use retreever_data::Ragged;
 use retreever_kernels::attention::{Dropout, Shape};
-use retreever_kernels::gemm::{Mat, Packed};
+use retreever_kernels::gemm::Mat;
 use retreever_tree::Level;
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +70,6 @@ pub(super) struct Kept {
     mass: Vec<f32>,     // [items, means]: its sum over tokens, 1 but for dropout
     contexts: Vec<f32>, // [items, means, width]: tokens averaged by it
     attended: Vec<f32>, // [items, levels, all heads]
-    packed: Packed,     // folded, transposed, in tiles
     grads: backward::Buffers,
 }
 

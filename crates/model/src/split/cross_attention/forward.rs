@@ -7,11 +7,11 @@ use crate::parameters::Parameters;
 use rayon::prelude::*;
 use retreever_data::Ragged;
 use retreever_kernels::attention;
-use retreever_kernels::gemm::{Mat, MatMut, Packed, Write, gemm_packed, gemm_single};
+use retreever_kernels::gemm::{Mat, MatMut, Write, gemm_single};
 use std::ops::Range;
 
-/// Tokens worked on at a time: their scores stay in the second-level cache.
-const CHUNK: usize = 192;
+/// Tokens worked on at a time.
+const CHUNK: usize = 512;
 
 /// The part of the kept buffers that one thread fills: those of its items.
 struct Lane<'a> {
@@ -30,7 +30,7 @@ struct Shared<'a> {
     params: &'a Parameters,
     batch: &'a Ragged,
     pass: Pass,
-    folded: &'a Packed,
+    folded: Mat<'a>, // [width, columns]
 }
 
 impl CrossAttention {
@@ -46,8 +46,13 @@ impl CrossAttention {
         kept.attended.resize(items * shape.levels * all, 0.0);
         all_kept.logits.resize(items * pass.end.start(), 0.0);
 
-        kept.packed.pack(Mat::new(&kept.folded, shape.columns(), width).t());
-        let shared = Shared { split: self, params, batch, pass, folded: &kept.packed };
+        let shared = Shared {
+            split: self,
+            params,
+            batch,
+            pass,
+            folded: Mat::new(&kept.folded, shape.columns(), width).t(),
+        };
 
         let mut cut = (
             Cut(&mut kept.weights[..]),
@@ -108,7 +113,7 @@ impl Shared<'_> {
             let weights =
                 &mut lane.weights[(tokens.start - first_token) * columns..][..tokens.len() * columns];
             let scores = MatMut::new(weights, tokens.len(), columns);
-            gemm_packed(Mat::new(x, tokens.len(), width), self.folded, scores, Write::Set);
+            gemm_single(Mat::new(x, tokens.len(), width), self.folded, scores, Write::Set);
             for item in chunk {
                 let (own, here) = (offsets[item]..offsets[item + 1], item - first_item);
                 let at = own.start - first_token;

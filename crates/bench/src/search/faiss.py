@@ -53,7 +53,14 @@ def search(kind, threads, batch, count, effort, k):
     return {"seconds": sorted(times)[len(times) // 2], "ids": ids, "distances": distances}
 
 
+def reopen(kind, path):
+    faiss.write_index(built.pop(kind), path)
+    start = time.perf_counter()
+    index = faiss.read_index(path)
+    return {"seconds": time.perf_counter() - start, "bytes": index.ntotal * width * 4}
+
+
 for line in sys.stdin:
-    request = json.loads(line)
-    answer = build(**request["build"]) if "build" in request else search(**request["search"])
+    [(name, arguments)] = json.loads(line).items()
+    answer = {"build": build, "search": search, "reopen": reopen}[name](**arguments)
     print(json.dumps(answer), flush=True)

@@ -3,6 +3,10 @@
 //! Batch 64, depth 10, 16 heads of 64, 8 level embeddings, queries of 16 tokens and contexts of 128; and a ragged case
 //! whose lengths add up to 60 % of that. A step is forward, backward, clipping and AdamW. Loss and all gradients, ours and
 //! the peer's, are compared with PyTorch in double precision in the same run, before anything is timed.
+//!
+//! The gradient of `|q - c|` jumps where two probabilities are equal, and of four million such pairs some are equal but for
+//! rounding. So the double-precision gradients that ours are held against take the sides of these ties from our
+//! probabilities, and a side may differ only at a tie: where the two are closer than [`TOLERANCE`] of the larger.
 
 use crate::measurement::{Measurement, Unit, median, shortest, times};
 use crate::peer::python;
@@ -10,6 +14,7 @@ use anyhow::{Context, Result, ensure};
 use retreever_data::Ragged;
 use retreever_model::optimizer::{AdamW, AdamWConfig};
 use retreever_model::parameters::Parameters;
+use retreever_model::propagation::Reached;
 use retreever_model::split::CrossAttentionConfig;
 use retreever_model::{
     PropagationConfig, Random, ScaleConfig, SplitConfig, Step, Tree, TreeConfig, Workspace,
@@ -31,10 +36,8 @@ pub struct Options {
     runs: usize,
 }
 
-/// How far results may differ, relative to the largest number of each tensor.
+/// How far results may differ, relative to the largest number of each tensor; and the larger of two probabilities.
 const TOLERANCE: f64 = 1e-4;
-/// How much larger node maps are than at the start.
-const TRAINED: f32 = 8.0;
 const BATCH: usize = 64;
 const DEPTH: u8 = 10;
 const QUERY_TOKENS: usize = 16;
@@ -64,9 +67,10 @@ const CASES: [Case; 3] = [
 struct Peer {
     style: String,
     error: std::collections::BTreeMap<String, f64>,
+    other_sides: usize,
+    widest_tie: f64,
     peer_error: f64,
     seconds: Vec<f64>,
-    memory_mb: f64,
 }
 
 /// Measures every case.
@@ -91,11 +95,6 @@ fn measure(case: &Case, options: &Options, python: &Path) -> Result<()> {
     };
     let flops = flops(case.width, &config);
     let mut tree = Tree::new(config, 1);
-    // As after some training: with the small maps of the start all items reach all leaves alike, and the signs of their
-    // differences, which the gradient is made of, are rounding.
-    if let Some(maps) = tree.params_mut().by_name_mut("split.node_weight") {
-        maps.iter_mut().for_each(|weight| *weight *= TRAINED);
-    }
     let batch = batch(case);
     let levels = [(tree.config().depth.leaf_level(), 1.0)];
     let step = Step { levels: &levels, dropout: None, mask: &[] };
@@ -103,7 +102,7 @@ fn measure(case: &Case, options: &Options, python: &Path) -> Result<()> {
     let loss = tree.step(&batch, step, &mut room, &mut grads);
 
     let file = tempfile::NamedTempFile::new()?;
-    write(file.path(), case, &batch, &tree, (loss, &grads))?;
+    write(file.path(), case, &batch, &tree, &Outcome { loss, reached: room.reached(), grads: &grads })?;
 
     let mut optimiser = AdamW::new(AdamWConfig::default(), tree.params());
     let ours = times(options.runs + 2, || {
@@ -130,14 +129,15 @@ fn measure(case: &Case, options: &Options, python: &Path) -> Result<()> {
         }
         Measurement::new("train-step", case.name, format!("torch-{}", peer.style), Unit::Milliseconds)
             .figures(1e3 * shortest(ours), 1e3 * shortest(&theirs))
-            .checked(*error <= TOLERANCE)
+            .checked(*error <= TOLERANCE && peer.widest_tie <= TOLERANCE)
             .with("median_ours", 1e3 * median(ours))
             .with("median_theirs", 1e3 * median(&theirs))
             .with("max_error", *error)
             .with("max_error_theirs", peer.peer_error)
+            .with("other_sides", peer.other_sides as f64)
+            .with("widest_tie", peer.widest_tie)
             .with("gflops", flops * tokens as f64 / shortest(ours) / 1e9)
             .with("memory_mb_ours", memory)
-            .with("memory_mb_theirs", peer.memory_mb)
             .print();
     }
     Ok(())
@@ -167,15 +167,22 @@ fn batch(case: &Case) -> Ragged {
     batch
 }
 
+/// What our step came to.
+struct Outcome<'a> {
+    loss: f64,
+    reached: &'a Reached,
+    grads: &'a Parameters,
+}
+
 /// Everything the peer needs, in one safetensors file.
-fn write(
-    path: &Path,
-    case: &Case,
-    batch: &Ragged,
-    tree: &Tree,
-    (loss, grads): (f64, &Parameters),
-) -> Result<()> {
-    let mut tensors: Vec<(String, Vec<usize>, Vec<f32>)> = vec![("loss".into(), vec![1], vec![loss as f32])];
+fn write(path: &Path, case: &Case, batch: &Ragged, tree: &Tree, outcome: &Outcome<'_>) -> Result<()> {
+    let leaves = tree.config().depth.leaf_level();
+    let reach = outcome.reached.reach.chunks_exact(outcome.reached.nodes());
+    let reach = reach.flat_map(|nodes| &nodes[leaves.start()..]).copied().collect();
+    let mut tensors: Vec<(String, Vec<usize>, Vec<f32>)> = vec![
+        ("loss".into(), vec![1], vec![outcome.loss as f32]),
+        ("reach".into(), vec![2 * BATCH, leaves.width()], reach),
+    ];
     for (side, first, most) in [("query", 0, QUERY_TOKENS), ("context", BATCH, CONTEXT_TOKENS)] {
         let (mut tokens, mut lengths) = (Vec::new(), Vec::new());
         for item in first..first + BATCH {
@@ -186,7 +193,7 @@ fn write(
         tensors.push((format!("{side}_tokens"), vec![BATCH, most, case.width], tokens));
         tensors.push((format!("{side}_lengths"), vec![BATCH], lengths));
     }
-    for (kind, values) in [("param", tree.params()), ("grad", grads)] {
+    for (kind, values) in [("param", tree.params()), ("grad", outcome.grads)] {
         for (entry, values) in values.iter() {
             let name = entry.name.strip_prefix("split.").unwrap_or(&entry.name);
             tensors.push((format!("{kind}_{name}"), entry.shape.clone(), values.to_vec()));

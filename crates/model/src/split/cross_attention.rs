@@ -11,8 +11,8 @@
 //! - the node maps are linear, so the mean over the embeddings is taken of the attention weights, the tokens
 //!   are averaged with it into `contexts`, and `W_v,h` is applied to those few: values are never made.
 //!
-//! Two products are most of the work, tokens with `folded` and the gradient of `folded`. The second may run on tiles: its
-//! error goes no further. All others are in full single precision: gradients are differences of large sums.
+//! Two products are most of the work, tokens with `folded` and the gradient of `folded`: these may run on tiles. All others
+//! are in full single precision.
 
 mod backward;
 mod forward;
@@ -22,7 +22,7 @@ use crate::parameters::{Decay, Layout, Parameters, Tensor};
 use crate::random::Random;
 use retreever_data::Ragged;
 use retreever_kernels::attention::{Dropout, Shape};
-use retreever_kernels::gemm::Mat;
+use retreever_kernels::gemm::{Mat, Packed};
 use retreever_tree::Level;
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,7 @@ pub struct CrossAttention {
 pub(super) struct Kept {
     asked: Vec<f32>,    // [levels * embeddings, all heads]: q
     folded: Vec<f32>,   // [columns, width]: W_k^T q / sqrt(hd)
+    packed: Packed,     // [width, columns]: `folded`, transposed, laid out for products
     weights: Vec<f32>,  // [tokens, columns]: attention, then the gradient of its scores
     means: Vec<f32>,    // [tokens, means]: attention averaged over embeddings
     mass: Vec<f32>,     // [items, means]: its sum over tokens, 1 but for dropout

@@ -7,7 +7,7 @@ use crate::parameters::Parameters;
 use rayon::prelude::*;
 use retreever_data::Ragged;
 use retreever_kernels::attention;
-use retreever_kernels::gemm::{Mat, MatMut, Write, gemm_single};
+use retreever_kernels::gemm::{Mat, MatMut, Packed, Write, gemm_packed, gemm_single};
 use std::ops::Range;
 
 /// Tokens worked on at a time.
@@ -30,7 +30,7 @@ struct Shared<'a> {
     params: &'a Parameters,
     batch: &'a Ragged,
     pass: Pass,
-    folded: Mat<'a>, // [width, columns]
+    folded: &'a Packed, // [width, columns]
 }
 
 impl CrossAttention {
@@ -51,7 +51,7 @@ impl CrossAttention {
             params,
             batch,
             pass,
-            folded: Mat::new(&kept.folded, shape.columns(), width).t(),
+            folded: &kept.packed,
         };
 
         let mut cut = (
@@ -97,6 +97,7 @@ impl CrossAttention {
         }
         let temper = self.temper();
         kept.folded.iter_mut().for_each(|x| *x *= temper);
+        kept.packed.pack(Mat::new(&kept.folded, shape.columns(), width).t());
     }
 }
 
@@ -113,7 +114,7 @@ impl Shared<'_> {
             let weights =
                 &mut lane.weights[(tokens.start - first_token) * columns..][..tokens.len() * columns];
             let scores = MatMut::new(weights, tokens.len(), columns);
-            gemm_single(Mat::new(x, tokens.len(), width), self.folded, scores, Write::Set);
+            gemm_packed(Mat::new(x, tokens.len(), width), self.folded, scores, Write::Set);
             for item in chunk {
                 let (own, here) = (offsets[item]..offsets[item + 1], item - first_item);
                 let at = own.start - first_token;

@@ -59,7 +59,8 @@ impl Config {
     pub(crate) fn read(path: &Path) -> Result<Self, EncoderError> {
         let raw: Raw = read_json(path)?.ok_or_else(|| EncoderError::Missing {
             path: path.to_owned(),
-            advice: "an encoder is a directory with config.json, model.safetensors and tokenizer.json",
+            advice: "an encoder is a directory with config.json, model.safetensors and tokenizer.json, or with \
+                     model.onnx and tokenizer.json",
         })?;
         let unsupported =
             |what: String, known| EncoderError::Unsupported { path: path.to_owned(), what, known };
@@ -126,6 +127,25 @@ impl Config {
     pub(crate) fn longest(&self) -> usize {
         self.positions.saturating_sub(self.first_position())
     }
+}
+
+/// How many tokens have a position in any model, known here or not, if its `config.json` says.
+#[cfg(feature = "onnx")]
+pub(crate) fn positions(path: &Path) -> Result<Option<usize>, EncoderError> {
+    #[derive(Deserialize)]
+    struct Positions {
+        model_type: Option<String>,
+        max_position_embeddings: Option<usize>,
+        pad_token_id: Option<usize>,
+    }
+    let Some(Positions { model_type, max_position_embeddings, pad_token_id }) = read_json(path)? else {
+        return Ok(None);
+    };
+    let first = match model_type.as_deref() {
+        Some("roberta" | "xlm-roberta" | "camembert" | "mpnet") => pad_token_id.unwrap_or(1) + 1,
+        _ => 0,
+    };
+    Ok(max_position_embeddings.map(|positions| positions.saturating_sub(first)))
 }
 
 /// A JSON file, or `None` where there is none.

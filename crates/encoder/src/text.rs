@@ -1,15 +1,13 @@
 //! A text encoder from a directory: tokeniser, transformer, pooling.
 
 use crate::config::Config;
-use crate::error::io;
-use crate::sentence::{PoolPrompt, Sentence};
-use crate::tokens::{Tokenised, Tokens};
+use crate::frame::{Frame, push};
+use crate::tokens::Tokenised;
 use crate::transformer::{PREFIXES, Transformer, Workspace};
 use crate::weights::Weights;
 use crate::{Encoder, EncoderError, Fingerprint, Role};
 use rayon::prelude::*;
 use retreever_data::Ragged;
-use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -27,11 +25,9 @@ pub struct Options {
 
 /// A transformer from a directory with `config.json`, `model.safetensors` and `tokenizer.json`.
 pub struct TextEncoder {
-    tokens: Tokens,
+    frame: Frame,
     transformer: Transformer,
-    sentence: Sentence,
     fingerprint: Fingerprint,
-    longest: usize,
     workspaces: Mutex<Vec<Workspace>>,
 }
 
@@ -43,53 +39,20 @@ impl TextEncoder {
 
     /// Opens an encoder with settings of one's own.
     pub fn open_with(dir: &Path, options: Options) -> Result<Self, EncoderError> {
-        let config_path = dir.join("config.json");
-        let config = Config::read(&config_path)?;
-        let sentence = Sentence::read(dir)?;
-        let longest = options.longest.or(sentence.longest).unwrap_or(usize::MAX).min(config.longest());
-
-        let tokenizer_path = dir.join("tokenizer.json");
-        let tokenizer = fs::read(&tokenizer_path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => EncoderError::Missing {
-                path: tokenizer_path.clone(),
-                advice: "save the model's fast tokeniser (transformers: AutoTokenizer, save_pretrained)",
-            },
-            _ => io("read", &tokenizer_path)(error),
-        })?;
-        let tokens = Tokens::new(&tokenizer, &tokenizer_path, longest, sentence.lower_case)?;
-
+        let config = Config::read(&dir.join("config.json"))?;
+        let (frame, tokenizer) = Frame::open(dir, Some(config.longest()), options)?;
         let weights = Weights::open(&dir.join("model.safetensors"), &PREFIXES)?;
-        let settings = format!("{config:?} {sentence:?} {longest}");
+        let settings = format!("{config:?} {}", frame.settings());
         let (transformer, fingerprint) = rayon::join(
-            || Transformer::new(&config, &weights, longest),
+            || Transformer::new(&config, &weights, frame.longest()),
             || Fingerprint::of(&[weights.bytes(), &tokenizer, settings.as_bytes()]),
         );
-        Ok(Self {
-            tokens,
-            transformer: transformer?,
-            sentence,
-            fingerprint,
-            longest,
-            workspaces: Mutex::default(),
-        })
+        Ok(Self { frame, transformer: transformer?, fingerprint, workspaces: Mutex::default() })
     }
 
     /// The longest input in tokens; texts are cut there.
     pub fn longest(&self) -> usize {
-        self.longest
-    }
-
-    fn tokenise(&self, texts: &[&str], role: Role) -> Result<Vec<Tokenised>, EncoderError> {
-        let prompt = self.sentence.prompt(role);
-        let refused = |item| move |reason| EncoderError::Tokens { item, reason };
-        let unpooled = match self.sentence.pool_prompt {
-            PoolPrompt::Include => 0,
-            PoolPrompt::Exclude => self.tokens.prompt_length(prompt).map_err(refused(0))?,
-        };
-        let one = |(item, text): (usize, &&str)| {
-            Ok(Tokenised { ids: self.tokens.split(prompt, text).map_err(refused(item))?, unpooled })
-        };
-        texts.par_iter().enumerate().with_min_len(8).map(one).collect()
+        self.frame.longest()
     }
 
     /// Embeds one chunk: tokens and pooled embeddings, item after item.
@@ -105,9 +68,7 @@ impl TextEncoder {
         let mut start = 0;
         for (item, pooled) in items.iter().zip(pooled.chunks_exact_mut(width)) {
             let end = start + item.ids.len() * width;
-            let from = start + item.unpooled.min(item.ids.len()) * width;
-            self.sentence.pooling.pool(&tokens[from..end], pooled);
-            self.sentence.normalise.apply(pooled);
+            self.frame.pool(item, &tokens[start..end], pooled);
             start = end;
         }
         (tokens, pooled)
@@ -124,7 +85,7 @@ impl Encoder for TextEncoder {
     }
 
     fn encode(&self, texts: &[&str], role: Role, batch: &mut Ragged) -> Result<(), EncoderError> {
-        let items = self.tokenise(texts, role)?;
+        let items = self.frame.tokenise(texts, role)?;
         let chunks: Vec<&[Tokenised]> = chunks(&items).collect();
         let embedded: Vec<_> = chunks.par_iter().with_max_len(1).map(|chunk| self.forward(chunk)).collect();
 
@@ -134,12 +95,7 @@ impl Encoder for TextEncoder {
             let mut start = 0;
             for (item, pooled) in chunk.iter().zip(pooled.chunks_exact(width)) {
                 let end = start + item.ids.len() * width;
-                let tokens = &tokens[start..end];
-                if !tokens.iter().chain(pooled).all(|x| x.is_finite()) {
-                    return Err(EncoderError::NotFinite { item: batch.len() });
-                }
-                // A tokeniser without special tokens gives an empty text none: its one token is then zero.
-                batch.push(if tokens.is_empty() { pooled } else { tokens }, pooled);
+                push(&tokens[start..end], pooled, batch)?;
                 start = end;
             }
         }

@@ -1,9 +1,7 @@
 //! An encoder and the place where its embeddings are kept.
 
 use crate::Error;
-use retreever_encoder::{
-    CachedEmbeddings, EmbedProgress, EmbeddingCache, Encoder, Role, Source, TextEncoder,
-};
+use retreever_encoder::{CachedEmbeddings, EmbedProgress, EmbeddingCache, Encoder, Role, Source, open};
 use std::path::PathBuf;
 
 /// An encoder whose embeddings are kept on disk.
@@ -17,8 +15,8 @@ impl CachedEncoder {
     /// The encoder called `name` (`minilm`, `mpnet`, a name on the hub, a directory), fetched first if need be, with
     /// embeddings kept in the user's cache.
     pub fn open(name: &str, progress: &mut dyn FnMut(retreever_fetch::Progress<'_>)) -> Result<Self, Error> {
-        let encoder = TextEncoder::open(&Source::parse(name)?.pull(progress)?)?;
-        Ok(Self::new(name, Box::new(encoder), EmbeddingCache::default_root()))
+        let encoder = open(&Source::parse(name)?.pull(progress)?)?;
+        Ok(Self::new(name, encoder, EmbeddingCache::default_root()))
     }
 
     /// An encoder of one's own, with embeddings kept in `root`.

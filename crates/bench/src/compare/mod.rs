@@ -23,7 +23,7 @@ use anyhow::{Context, Result};
 use kept::Kept;
 use material::Material;
 use retreever_data::{BadLines, Split};
-use retreever_encoder::{EmbedProgress, EmbeddingCache, Source, TextEncoder};
+use retreever_encoder::{EmbedProgress, EmbeddingCache, Source, open};
 use retreever_tree::Depth;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -77,7 +77,7 @@ pub fn compare(config: &CompareConfig, observe: &mut dyn FnMut(Event<'_>)) -> Re
     // Before anything is fetched for data that is not there.
     retreever_data::kind(&config.data)?;
     let folder = Source::parse(&config.encoder)?.pull(&mut |progress| observe(Event::Fetching(progress)))?;
-    let encoder = Box::new(TextEncoder::open(&folder)?);
+    let encoder = open(&folder)?;
     compare_with(config, Frozen { encoder, cache: EmbeddingCache::default_root() }, observe)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::progress;
 use anyhow::Result;
-use retreever_encoder::{Source, TextEncoder};
+use retreever_encoder::{Source, open};
 
 /// Which encoder.
 #[derive(clap::Args)]
@@ -14,7 +14,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<()> {
     let dir = Source::parse(&args.encoder)?.pull(&mut progress::fetching())?;
     // An encoder that cannot be opened is better known now than when it is needed.
-    TextEncoder::open(&dir)?;
+    open(&dir)?;
     println!("{}", dir.display());
     Ok(())
 }

@@ -149,4 +149,5 @@ def main():
     print(json.dumps(golden, ensure_ascii=True, separators=(",", ":")))
 
 
-main()
+if __name__ == "__main__":
+    main()

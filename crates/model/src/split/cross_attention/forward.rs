@@ -46,13 +46,7 @@ impl CrossAttention {
         kept.attended.resize(items * shape.levels * all, 0.0);
         all_kept.logits.resize(items * pass.end.start(), 0.0);
 
-        let shared = Shared {
-            split: self,
-            params,
-            batch,
-            pass,
-            folded: &kept.packed,
-        };
+        let shared = Shared { split: self, params, batch, pass, folded: &kept.packed };
 
         let mut cut = (
             Cut(&mut kept.weights[..]),

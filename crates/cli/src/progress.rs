@@ -28,6 +28,10 @@ pub(crate) fn encoding() -> impl FnMut(EmbedProgress) {
     let mut bar: Option<ProgressBar> = None;
     move |progress| match progress {
         EmbedProgress::Waiting => eprintln!("waiting for another process that is encoding with this model"),
+        EmbedProgress::Damaged { texts } => eprintln!(
+            "warning: the cache of embeddings is damaged for {texts} texts, which are encoded again; if this comes \
+             back, check the disk and start afresh with `retreever cache --clear`"
+        ),
         EmbedProgress::Encoding { texts, of, tokens, permille, elapsed } => {
             let bar = bar.get_or_insert_with(|| drawn(1000, "encoding {wide_bar} {msg}, {eta} left"));
             let speed = tokens as f64 / elapsed.as_secs_f64().max(1e-3);

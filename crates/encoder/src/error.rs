@@ -60,8 +60,8 @@ pub enum EncoderError {
     },
     /// No encoder of this name.
     #[error(
-        "no encoder `{name}`: give minilm, mpnet, a directory with config.json, model.safetensors and \
-         tokenizer.json, or a hub id such as ORGANISATION/NAME"
+        "no encoder `{name}`: give minilm, mpnet, a directory with config.json, model.safetensors or \
+         model.onnx, and tokenizer.json, or a hub id such as ORGANISATION/NAME"
     )]
     NoSuchEncoder {
         /// What was asked for.
@@ -73,5 +73,10 @@ pub enum EncoderError {
 }
 
 pub(crate) fn io<'a>(doing: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> EncoderError + 'a {
-    move |source| EncoderError::Io { doing, path: path.to_owned(), source }
+    move |source| match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            FetchError::NoSpace { path: path.to_owned() }.into()
+        }
+        _ => EncoderError::Io { doing, path: path.to_owned(), source },
+    }
 }

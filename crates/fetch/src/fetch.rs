@@ -61,6 +61,10 @@ fn fetch_into(
     fs::create_dir(&staging).map_err(io("make", &staging))?;
     let arrived = client::download(package, &staging, &place, &mut |bytes| {
         observer(Progress::Downloading { bytes: bytes.min(package.bytes), of: package.bytes });
+    });
+    let arrived = arrived.inspect_err(|_| {
+        // The first error is the one to tell; a full disk is not left full.
+        let _ = sweep(&staging);
     })?;
     let found = sha256_file(&arrived)?;
     if found != package.sha256 {

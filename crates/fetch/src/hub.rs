@@ -6,7 +6,7 @@ use crate::fetch::Progress;
 use hf_hub::Cache;
 use hf_hub::api::sync::{Api, ApiBuilder, ApiError, ApiRepo};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What to fetch of a model.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +15,8 @@ pub struct Model<'a> {
     pub id: &'a str,
     /// Files that must be there.
     pub required: &'a [&'a str],
+    /// Files of which one must be there; the first that is there is fetched.
+    pub one_of: &'a [&'a str],
     /// Files that are fetched if they are there.
     pub optional: &'a [&'a str],
 }
@@ -33,12 +35,10 @@ impl Model<'_> {
     /// The directory that has all required files, if they were fetched before.
     pub fn here(&self) -> Option<PathBuf> {
         let cache = Cache::from_env().model(self.id.to_owned());
-        let mut dirs = self.required.iter().map(|file| {
-            let path = cache.get(file)?;
-            Some(path.parent()?.to_owned())
-        });
-        let first = dirs.next()??;
-        dirs.all(|dir| dir.as_ref() == Some(&first)).then_some(first)
+        let dir = |file: &&str| root(&cache.get(file)?, file);
+        let first = dir(self.required.first()?)?;
+        let there = |file: &&str| dir(file).as_ref() == Some(&first);
+        (self.required.iter().all(there) && self.one_of.iter().any(there)).then_some(first)
     }
 
     /// Fetches the files; they then stand in one directory.
@@ -54,8 +54,14 @@ impl Model<'_> {
         if let Some(file) = self.required.iter().find(|file| !has(file)) {
             return Err(FetchError::HubFile { id: self.id.to_owned(), file: (*file).to_owned() });
         }
-        let files: Vec<&str> =
-            self.required.iter().chain(self.optional).copied().filter(|file| has(file)).collect();
+        let Some(weights) = self.one_of.iter().find(|file| has(file)) else {
+            let file = self.one_of.join(" or ");
+            return Err(FetchError::HubFile { id: self.id.to_owned(), file });
+        };
+        // What is too large for one file lies beside it.
+        let beside = format!("{weights}_data");
+        let files = self.required.iter().chain([weights]).chain(self.optional).copied();
+        let files: Vec<&str> = files.chain([beside.as_str()]).filter(|file| has(file)).collect();
         let sizes = files.iter().map(|file| size(&api, &repo, file)).collect::<Result<Vec<_>, _>>();
         let of = sizes.map_err(|error| self.failed(error))?.iter().sum::<u64>();
         let licence = if has("README.md") { self.licence(&repo)? } else { None };
@@ -70,9 +76,7 @@ impl Model<'_> {
         for file in files {
             let progress = Downloading { observer: &mut *observer, bytes: &mut bytes, of };
             let path = repo.download_with_progress(file, progress).map_err(|error| self.failed(error))?;
-            if !file.contains('/') {
-                dir = path.parent().map(PathBuf::from);
-            }
+            dir = root(&path, file);
         }
         observer(Progress::Finished);
         dir.ok_or_else(|| FetchError::Hub { id: self.id.to_owned(), said: "it has no files".into() })
@@ -95,6 +99,11 @@ impl Model<'_> {
             other => FetchError::Hub { id: self.id.to_owned(), said: other.to_string() },
         }
     }
+}
+
+/// The directory below which `path` is called `file`.
+fn root(path: &Path, file: &str) -> Option<PathBuf> {
+    path.ancestors().nth(Path::new(file).components().count()).map(PathBuf::from)
 }
 
 fn size(api: &Api, repo: &ApiRepo, file: &str) -> Result<u64, ApiError> {

@@ -6,7 +6,7 @@
 //! killed at any point leaves at most bytes that no entry names, and a part of an entry, which the next writer drops.
 //!
 //! Every record carries a checksum, verified once per process before its numbers are used. A record that fails is
-//! encoded again; a damaged entry is as if it had never been written.
+//! encoded again; a damaged entry is as if it had never been written. Either is told to the observer.
 //!
 //! Any number of processes may read. One at a time writes, holding a lock on the file `lock`; another that finds
 //! something missing waits for it, looks again, and encodes only what is missing still.
@@ -34,6 +34,11 @@ const BATCH_BYTES: usize = 128 * 1024;
 pub enum EmbedProgress {
     /// Another process is writing to this cache; waiting for it.
     Waiting,
+    /// What was kept of so many texts is damaged, and is computed again.
+    Damaged {
+        /// Records and entries whose checksums are wrong.
+        texts: usize,
+    },
     /// This many texts of those that were missing are encoded.
     Encoding {
         /// Texts encoded so far.
@@ -86,12 +91,14 @@ impl<'a> EmbeddingCache<'a> {
         observer: &mut dyn FnMut(EmbedProgress),
     ) -> Result<CachedEmbeddings, EncoderError> {
         let keys: Vec<Key> = texts.iter().map(|text| Key::of(text, role)).collect();
-        self.store.verify(&keys)?;
+        let mut damaged = self.store.verify(&keys);
         if !self.missing(&keys, texts).is_empty() {
             let _lock = self.store.lock(&mut || observer(EmbedProgress::Waiting))?;
             self.store.refresh()?;
-            self.store.verify(&keys)?;
-            self.store.drop_torn_tail()?;
+            damaged += self.store.verify(&keys) + self.store.drop_torn_tail()?;
+            if damaged > 0 {
+                observer(EmbedProgress::Damaged { texts: damaged });
+            }
             let missing = self.missing(&keys, texts);
             self.encode(&missing, role, observer)?;
             self.store.refresh()?;

@@ -24,6 +24,8 @@ pub(super) struct Store {
     sound: HashSet<Key>,
     /// How much of `texts.bin` has been read.
     read: u64,
+    /// Where in `texts.bin` entries stand whose checksum is wrong.
+    damaged: Vec<u64>,
 }
 
 /// Held while writing; the system frees it when the process ends, however it ends.
@@ -43,7 +45,7 @@ impl Store {
         let (tokens, texts) = (open("tokens.bin")?, open("texts.bin")?);
         let map = Arc::new(Map::new(&tokens).map_err(io("map", &dir))?);
         let (entries, sound) = (HashMap::new(), HashSet::new());
-        let mut store = Self { dir, width, tokens, texts, map, entries, sound, read: 0 };
+        let mut store = Self { dir, width, tokens, texts, map, entries, sound, read: 0, damaged: Vec::new() };
         store.refresh()?;
         Ok(store)
     }
@@ -65,7 +67,13 @@ impl Store {
         self.texts.seek(SeekFrom::Start(from)).map_err(io("read", &path))?;
         self.texts.read_to_end(&mut bytes).map_err(io("read", &path))?;
         let (blocks, _) = bytes.as_chunks::<BLOCK>();
-        for (key, entry) in blocks.iter().filter_map(Entry::read) {
+        for (number, block) in blocks.iter().enumerate() {
+            let Some((key, entry)) = Entry::read(block) else {
+                if *block != [0; BLOCK] {
+                    self.damaged.push(from + (number * BLOCK) as u64);
+                }
+                continue;
+            };
             let fits = entry.tokens > 0
                 && entry.start.is_multiple_of(BLOCK as u64)
                 && entry
@@ -92,10 +100,11 @@ impl Store {
         Ok(WriteLock { _file: file })
     }
 
-    /// Makes both files ready to be appended to, whatever a killed writer left: a part of an entry is cut off, and
-    /// bytes that no entry names are skipped. (`tokens.bin` is never made shorter: others may have it mapped.)
-    /// To be called by the writer, after [`Store::refresh`].
-    pub(super) fn drop_torn_tail(&mut self) -> Result<(), EncoderError> {
+    /// Makes both files ready to be appended to, whatever a killed writer or a failing disk left: a part of an entry is
+    /// cut off, damaged entries become zeros, and bytes that no entry names are skipped. (`tokens.bin` is never made
+    /// shorter: others may have it mapped.) To be called by the writer, after [`Store::refresh`]. Returns how many
+    /// entries were damaged.
+    pub(super) fn drop_torn_tail(&mut self) -> Result<usize, EncoderError> {
         let (texts_path, tokens_path) = (self.dir.join("texts.bin"), self.dir.join("tokens.bin"));
         self.texts.set_len(self.read).map_err(io("write", &texts_path))?;
         let end = self.tokens.metadata().map_err(io("read", &tokens_path))?.len().max(BLOCK as u64);
@@ -107,11 +116,17 @@ impl Store {
             let written = file.seek(SeekFrom::Start(0)).and_then(|_| file.write_all(&header));
             written.map_err(io("write", path))?;
         }
-        Ok(())
+        let damaged = std::mem::take(&mut self.damaged);
+        for &at in &damaged {
+            let erased = self.texts.seek(SeekFrom::Start(at)).and_then(|_| self.texts.write_all(&[0; BLOCK]));
+            erased.map_err(io("write", &texts_path))?;
+        }
+        Ok(damaged.len())
     }
 
-    /// Checks the records of these keys that have not been checked, and forgets those that are damaged.
-    pub(super) fn verify(&mut self, keys: &[Key]) -> Result<(), EncoderError> {
+    /// Checks the records of these keys that have not been checked, and forgets those that are damaged; returns how
+    /// many were.
+    pub(super) fn verify(&mut self, keys: &[Key]) -> usize {
         let new = |key: &&Key| !self.sound.contains(*key) && self.entries.contains_key(*key);
         let unchecked: HashSet<Key> = keys.iter().filter(new).copied().collect();
         let verdicts: Vec<(Key, bool)> = unchecked
@@ -120,14 +135,16 @@ impl Store {
                 (key, self.record(&self.entries[&key]).is_some_and(|record| self.is_sound(&key, record)))
             })
             .collect();
+        let mut damaged = 0;
         for (key, sound) in verdicts {
             if sound {
                 self.sound.insert(key);
             } else {
                 self.entries.remove(&key);
+                damaged += 1;
             }
         }
-        Ok(())
+        damaged
     }
 
     fn is_sound(&self, key: &Key, record: &[u8]) -> bool {
@@ -165,7 +182,7 @@ impl Store {
 
     /// The embeddings of these keys, all of which are there.
     pub(super) fn embeddings(&mut self, keys: &[Key]) -> Result<CachedEmbeddings, EncoderError> {
-        self.verify(keys)?;
+        self.verify(keys);
         let mut items = Vec::with_capacity(keys.len());
         for key in keys {
             // Written by this process a moment ago, or verified: damage in between is the disk's.

@@ -136,7 +136,7 @@ fn explain(client: &'static str, package: &Package, place: &Path, said: &str) ->
     let last = said.lines().map(str::trim).filter(|line| !line.is_empty()).rev().take(4).collect::<Vec<_>>();
     let last = last.into_iter().rev().collect::<Vec<_>>().join(" | ");
     let name = package.to_string();
-    if any(&["No space left on device", "ENOSPC", "Disk quota exceeded"]) {
+    if any(&["No space left on device", "ENOSPC", "Disk quota exceeded", "File too large"]) {
         FetchError::NoSpace { path: place.to_owned() }
     } else if any(&[
         "NewConnectionError",

@@ -1,15 +1,16 @@
-//! Any chat endpoint that speaks as OpenAI's does, for labels.
+//! Any chat endpoint that speaks as OpenAI's does, for labels of nodes and for questions about documents.
 
+use crate::progress::say;
 use anyhow::Result;
 use retreever_inspect::llm::{Budget, Chat, ChatError, Reply};
 use retreever_server::Explorer;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Which model names the nodes, and what it may cost.
+/// Which model is asked, and what it may cost.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// A chat endpoint such as http://127.0.0.1:8080/v1, to name the nodes with.
+    /// A chat endpoint such as http://127.0.0.1:8080/v1: names nodes, or asks questions of documents to train on.
     #[arg(long, env = "RETREEVER_LLM", requires = "llm_model")]
     llm: Option<String>,
     /// The model to ask there.
@@ -27,14 +28,9 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Names the nodes, if an endpoint was given: says what it would take first, and what it took afterwards.
-    pub(crate) fn name(&self, explorer: &mut Explorer) -> Result<()> {
-        let (Some(address), Some(model)) = (&self.llm, &self.llm_model) else { return Ok(()) };
-        let estimate = explorer.naming_estimate()?;
-        eprintln!("naming every node takes {} calls and about {} tokens", estimate.calls, estimate.tokens);
-        if self.llm_calls == 0 {
-            eprintln!("no calls are allowed; allow some with --llm-calls N");
-        }
+    /// The endpoint and what it may cost, if one was given.
+    pub(crate) fn endpoint(&self) -> Option<(Endpoint, Budget)> {
+        let (address, model) = (self.llm.as_ref()?, self.llm_model.as_ref()?);
         let endpoint = Endpoint {
             address: format!("{}/chat/completions", address.trim_end_matches('/')),
             model: model.clone(),
@@ -50,9 +46,20 @@ impl Args {
             tries: 4,
             pause: Duration::from_secs(2),
         };
+        Some((endpoint, budget))
+    }
+
+    /// Names the nodes, if an endpoint was given: says what it would take first, and what it took afterwards.
+    pub(crate) fn name(&self, explorer: &mut Explorer) -> Result<()> {
+        let Some((endpoint, budget)) = self.endpoint() else { return Ok(()) };
+        let estimate = explorer.naming_estimate()?;
+        say!("naming every node takes {} calls and about {} tokens", estimate.calls, estimate.tokens);
+        if self.llm_calls == 0 {
+            say!("no calls are allowed; allow some with --llm-calls N");
+        }
         let cache = retreever_fetch::cache_dir().join("labels");
         let outcome = explorer.name_nodes((&endpoint, &cache), budget, &mut |_| ())?;
-        eprintln!(
+        say!(
             "{} nodes named by {} calls and {} kept replies; {} keep their keywords ({} tokens)",
             outcome.asked + outcome.kept,
             outcome.asked,
@@ -61,13 +68,14 @@ impl Args {
             outcome.tokens
         );
         if let Some(failure) = outcome.failure {
-            eprintln!("the last failure: {failure}");
+            say!("the last failure: {failure}");
         }
         Ok(())
     }
 }
 
-struct Endpoint {
+/// A model behind an address.
+pub(crate) struct Endpoint {
     address: String,
     model: String,
     key: Option<String>,

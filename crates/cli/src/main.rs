@@ -5,17 +5,34 @@ mod budget;
 mod chat;
 mod commands;
 mod progress;
+mod share;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Retrieval you can read: one learned tree as compressor, index and table of contents.
 #[derive(Parser)]
-#[command(name = "retreever", version, propagate_version = true)]
+#[command(
+    name = "retreever",
+    version,
+    propagate_version = true,
+    after_help = "Start here:
+  retreever doctor                                what this machine has of what is needed
+  retreever demo --quick                          all of it on real data, in minutes
+  retreever train --data my-documents/            your own .txt and .md files
+  retreever index --data my-documents/
+  retreever search \"a question\" --explain
+  retreever explore --index index
+
+Results go to stdout, progress and advice to stderr. Exit code 0, 1 (failed), 2 (bad usage)."
+)]
 struct Cli {
     /// How many threads to use; all cores without it.
     #[arg(long, global = true, value_name = "N")]
     threads: Option<usize>,
+    /// Say nothing but results and errors.
+    #[arg(long, short, global = true)]
+    quiet: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -30,9 +47,15 @@ enum Command {
     /// Compare every baseline with the tree, as tables and figures.
     Compare(commands::compare::Args),
     /// Put the segments of an index together, leaving out what was deleted.
-    Compact(commands::index::Which),
+    Compact(commands::index::UpkeepArgs),
     /// Fetch, check and convert data sets, score runs.
     Data(commands::data::Args),
+    /// Print completions for a shell.
+    Completions(commands::completions::Args),
+    /// Do all of it once, on real data, in minutes.
+    Demo(commands::demo::Args),
+    /// Check what this machine has: encoder, pip, cache, disk, processor, browser.
+    Doctor(commands::doctor::Args),
     /// Show the tree in a browser.
     Explore(commands::explore::Args),
     /// Say what the tree has learned: labels, keywords, balance, agreement with metadata.
@@ -50,11 +73,14 @@ enum Command {
     /// Train a tree on pairs of queries and documents.
     Train(commands::train::Args),
     /// Read every byte of an index and check it.
-    Verify(commands::index::Which),
+    Verify(commands::index::UpkeepArgs),
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if cli.quiet {
+        progress::be_quiet();
+    }
     if let Some(threads) = cli.threads
         && let Err(error) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()
     {
@@ -67,6 +93,9 @@ fn main() -> ExitCode {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Compact(args) => commands::index::compact(&args),
         Command::Data(args) => commands::data::run(&args),
+        Command::Completions(args) => commands::completions::run(&args, Cli::command()),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Demo(args) => commands::demo::run(&args),
         Command::Explore(args) => commands::explore::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Delete(args) => commands::index::delete(&args),

@@ -1,17 +1,41 @@
 //! What long work looks like: bars on stderr, drawn only on a terminal.
 //!
-//! Each function gives an observer for one kind of work. Results never pass through here.
+//! Each function gives an observer for one kind of work. Results never pass through here. With `--quiet` nothing but
+//! errors goes to stderr.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use retreever::{EmbedProgress, Event};
 use retreever_fetch::Progress;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From here on, says nothing and draws nothing.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+/// Whether nothing is to be said.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// A line of advice or progress on stderr, unless the user wants quiet.
+macro_rules! say {
+    ($($words:tt)*) => {
+        if !$crate::progress::is_quiet() {
+            eprintln!($($words)*);
+        }
+    };
+}
+pub(crate) use say;
 
 /// For fetching: says what is fetched before it starts, then draws a bar.
 pub(crate) fn fetching() -> impl FnMut(Progress<'_>) {
     let mut bar: Option<ProgressBar> = None;
     move |progress| match progress {
-        Progress::Start(what) => eprintln!("fetching {what}"),
+        Progress::Start(what) => say!("fetching {what}"),
         Progress::Downloading { bytes, of } => bar
             .get_or_insert_with(|| drawn(of, "{wide_bar} {bytes}/{total_bytes}, {eta} left"))
             .set_position(bytes),
@@ -27,7 +51,7 @@ pub(crate) fn fetching() -> impl FnMut(Progress<'_>) {
 pub(crate) fn encoding() -> impl FnMut(EmbedProgress) {
     let mut bar: Option<ProgressBar> = None;
     move |progress| match progress {
-        EmbedProgress::Waiting => eprintln!("waiting for another process that is encoding with this model"),
+        EmbedProgress::Waiting => say!("waiting for another process that is encoding with this model"),
         EmbedProgress::Damaged { texts } => eprintln!(
             "warning: the cache of embeddings is damaged for {texts} texts, which are encoded again; if this comes \
              back, check the disk and start afresh with `retreever cache --clear`"
@@ -94,5 +118,6 @@ pub(crate) fn training(steps: u64, done: u64, batch: usize) -> impl FnMut(&Event
 
 fn drawn(of: u64, template: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::new(of).with_style(style)
+    let target = if is_quiet() { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    ProgressBar::with_draw_target(Some(of), target).with_style(style)
 }

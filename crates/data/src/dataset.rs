@@ -4,7 +4,7 @@ use crate::collection::{Corpus, Queries};
 use crate::lines::Skipped;
 use crate::pairs::Pair;
 use crate::qrels::Qrels;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
@@ -89,6 +89,31 @@ impl Dataset {
         self.qrels.extend(
             [(Split::Train, kept), (Split::Dev, held_out)].into_iter().filter(|(_, q)| !q.is_empty()),
         );
+    }
+}
+
+/// A part of a data set that can be worked with like the whole.
+impl Dataset {
+    /// About `share` of the queries of each split, the documents that answer them, and as large a share of the others.
+    /// Which ones depends on their ids alone.
+    pub fn sample(&self, share: f64) -> Self {
+        let mut sample = Self::default();
+        let mut needed: HashSet<String> = HashSet::new();
+        for (split, qrels) in &self.qrels {
+            let kept = qrels.iter().filter(|(query, _)| held_out_by_hash(query, share));
+            let judgements = kept.flat_map(|(query, documents)| {
+                documents.iter().map(move |(document, &grade)| (query, document.as_str(), grade))
+            });
+            let kept: Qrels = judgements.collect();
+            needed.extend(kept.iter().flat_map(|(_, documents)| documents.keys().cloned()));
+            sample.qrels.insert(split.clone(), kept);
+        }
+        let documents = self.corpus.items().iter();
+        let documents = documents.filter(|d| needed.contains(&d.id) || held_out_by_hash(&d.id, share));
+        sample.corpus = documents.cloned().collect();
+        sample.queries =
+            self.queries.items().iter().filter(|q| held_out_by_hash(&q.id, share)).cloned().collect();
+        sample
     }
 }
 

@@ -133,6 +133,17 @@ pub enum Error {
         /// What there should have been.
         what: &'static str,
     },
+    /// Too few documents to make pairs from.
+    #[error(
+        "{found} different documents are too few to make training pairs from, at least {needed} are needed: add \
+         documents, or give pairs (queries.jsonl and qrels/train.tsv, or a JSONL file with `query` and `positive`)"
+    )]
+    TooFewDocuments {
+        /// How many there are.
+        found: usize,
+        /// How many it takes.
+        needed: usize,
+    },
     /// A package did not arrive.
     #[error("{0}")]
     Fetch(#[source] Box<FetchError>),

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use retreever_data::formats::judgements::{self, Known};
 use retreever_data::formats::{beir, runs};
-use retreever_data::{BadLines, Dataset, Error, Kind, Qrels, Split, kind, open};
+use retreever_data::{BadLines, Dataset, Document, Error, Kind, Qrels, Query, Split, kind, open};
 use std::fs;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -195,10 +195,55 @@ fn a_folder_of_texts_is_a_corpus() {
     ];
     assert_eq!(read, expected);
     folder.put("a/x.txt", b"ab\xff");
-    assert_eq!(folder.refused(), "a/x.txt: invalid UTF-8 at byte 3");
+    let said = folder.refused();
+    assert!(
+        said.starts_with("a/x.txt: invalid UTF-8 at byte 3;") && said.contains("--skip-bad-lines"),
+        "{said}"
+    );
     folder.put("a/x.txt", b" \n");
-    assert_eq!(folder.refused(), "a/x.txt: the file is empty");
+    let said = folder.refused();
+    assert!(said.starts_with("a/x.txt: the file is empty;") && said.contains("--skip-bad-lines"), "{said}");
     assert_eq!(open(folder.0.path(), BadLines::Skip).unwrap().skipped.lines, 1);
+}
+
+#[test]
+fn a_long_file_is_cut_into_passages_that_name_their_section() {
+    let words = "Some words about the weather of this place. ".repeat(12);
+    let guide = format!("---\ntitle: Weather\n---\n# Rain\n\n{words}\n\n## Why\n\n{words}\n{words}\n");
+    let folder = Folder::of(&[("a/guide.md", &guide), ("log.txt", &"word ".repeat(600))]);
+    let dataset = folder.open().unwrap();
+    let read: Vec<_> = dataset.corpus.items().iter().map(|d| (&d.id[..], &d.title[..])).collect();
+    let expected = [
+        ("a/guide.md:6", "Weather > Rain"),
+        ("a/guide.md:10", "Weather > Rain > Why"),
+        ("a/guide.md:10.2", "Weather > Rain > Why"),
+        ("log.txt:1", "log"),
+        ("log.txt:1.2", "log"),
+        ("log.txt:1.3", "log"),
+        ("log.txt:1.4", "log"),
+    ];
+    assert_eq!(read, expected);
+    let metadata = &dataset.corpus.get("a/guide.md:10").unwrap().metadata;
+    let fields = ["file", "folder", "section"].map(|name| metadata[name].as_str().unwrap());
+    assert_eq!(fields, ["a/guide.md", "a", "Rain > Why"]);
+}
+
+#[test]
+fn a_sample_answers_its_own_queries() {
+    let mut dataset = Dataset::default();
+    for n in 0..500 {
+        let (query, document) = (format!("q{n}"), format!("d{n}"));
+        dataset
+            .corpus
+            .push(Document { id: document.clone(), text: "t".into(), ..Document::default() })
+            .unwrap();
+        dataset.queries.push(Query { id: query.clone(), text: "t".into(), ..Query::default() }).unwrap();
+        dataset.qrels.entry(Split::Train).or_default().insert(&query, &document, 1);
+    }
+    let sample = dataset.sample(0.2);
+    assert!((70..130).contains(&sample.queries.len()) && (130..230).contains(&sample.corpus.len()));
+    assert_eq!(sample.pairs(&Split::Train).len(), sample.queries.len());
+    assert_eq!(sample, dataset.sample(0.2));
 }
 
 #[test]

@@ -5,10 +5,10 @@
 //! that belong together. Train, index, search, and see why:
 //!
 //! ```
-//! use retreever::{CachedEncoder, Material, Retriever};
-//! use retreever::{Dataset, Depth, Query, Recipe, SavedTree, State, Tree, TreeLearner, train};
-//! # use retreever::{Control, Encoder, EncoderError, Fingerprint, Role};
-//! # use retreever_data::{Document, Ragged, Split};
+//! use retreever::{CachedEncoder, Control, Material, Retriever};
+//! use retreever::{Dataset, Query, Recipe, SavedTree, State, Tree, TreeLearner, depth_for, train};
+//! # use retreever::{Document, Encoder, EncoderError, Fingerprint, Role, Split};
+//! # use retreever_data::Ragged;
 //! # struct Words; // counts letters; a stand-in that needs no download
 //! # impl Encoder for Words {
 //! #     fn width(&self) -> usize { 26 }
@@ -44,8 +44,9 @@
 //!
 //! let recipe = Recipe::laptop();
 //! let config = recipe.training(30, 7); // steps, seed
-//! let tree = Tree::new(recipe.tree(26, Depth::new(3).unwrap()), 7);
+//! let tree = Tree::new(recipe.tree(26, depth_for(data.corpus.len())), 7);
 //! let mut learner = TreeLearner::new(tree, recipe.levels);
+//! learner.centre(material.set().documents);
 //! let mut state = State::new(&learner, &config);
 //! train(&mut learner, material.set(), &config, &mut state, &mut |_| Control::Continue)?;
 //! let training = serde_json::to_value(&config)?;
@@ -63,6 +64,21 @@
 //! assert!((sum - best.score).abs() < 1e-5);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! With a real encoder and documents that nobody has asked anything yet, the first lines are these:
+//!
+//! ```no_run
+//! # use retreever::{BadLines, CachedEncoder, MadePairs, MakeConfig, Material};
+//! # use std::path::Path;
+//! let encoder = CachedEncoder::open("minilm", &mut |_| ())?; // fetched once, kept in the user's cache
+//! let documents = retreever::open(Path::new("my-documents"), BadLines::Stop)?; // .txt and .md files, or corpus.jsonl
+//! let made = MadePairs::new(&documents.corpus, MakeConfig::default())?; // titles, sentences and keywords as queries
+//! let material = Material::encode(&made.dataset, &encoder, &mut |_| ())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `examples/1_train.rs` to `4_explore.rs` go through the same session with more of each step. Long work takes an
+//! observer (`&mut |_| ()` above) and prints nothing itself; errors say what to do next.
 #![forbid(unsafe_code)]
 
 mod cached_encoder;
@@ -74,10 +90,10 @@ mod retriever;
 pub use cached_encoder::CachedEncoder;
 pub use encoder_record::EncoderRecord;
 pub use error::Error;
-pub use material::{Files, Material};
+pub use material::{Files, Material, depth_for};
 pub use retriever::{Progress, Retriever};
 
-pub use retreever_data::{BadLines, Dataset, open};
+pub use retreever_data::{BadLines, Dataset, Document, MadePairs, MakeConfig, PairKind, Split, open};
 pub use retreever_encoder::{EmbedProgress, Encoder, EncoderError, Fingerprint, Role};
 pub use retreever_index::{
     Answer, Explanation, Filter, Fusion, Guarantee, Hit, Mode, Opening, Query, Snapshot,

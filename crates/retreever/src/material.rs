@@ -5,6 +5,7 @@ use retreever_data::pairs::{self, Bounds};
 use retreever_data::{Dataset, Embeddings, Pair, Split, embeddings};
 use retreever_encoder::{EmbedProgress, Role};
 use retreever_model::TrainingSet;
+use retreever_tree::Depth;
 use std::path::Path;
 
 /// Embeddings and pairs, ready to train on.
@@ -15,6 +16,13 @@ pub struct Material {
     dev: Vec<Pair>,
     /// Which embeddings they are.
     pub encoder: EncoderRecord,
+}
+
+/// How deep a tree of so many documents is, unless one says otherwise: about one leaf for each document, 4 levels at
+/// least, and 10 from a thousand documents on.
+pub fn depth_for(documents: usize) -> Depth {
+    let depth = documents.max(1).next_power_of_two().ilog2().clamp(4, 10);
+    Depth::new(depth as u8).unwrap_or_else(|| unreachable!("4 to 10 are depths"))
 }
 
 /// Where embeddings made elsewhere, and their pairs, are.

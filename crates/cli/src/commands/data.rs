@@ -1,6 +1,10 @@
-//! `retreever data`: fetch a data set by name, convert one that is on disk, check it, score a run.
+//! `retreever data`: fetch a data set by name, convert one that is on disk, check it, sample it, make pairs, score a run.
 
-use crate::progress;
+use crate::chat;
+use crate::commands::made;
+use crate::commands::output::Output;
+use crate::commands::texts::Texts;
+use crate::progress::{self, say};
 use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
 use retreever_data::convert::{Layout, convert};
@@ -8,12 +12,20 @@ use retreever_data::embeddings::{self, Table};
 use retreever_data::formats::judgements::{self, Known};
 use retreever_data::formats::{beir, runs};
 use retreever_data::get::{Named, get};
-use retreever_data::{AtRanks, BadLines, Dataset, Embeddings, Qrels, Run, Skipped, evaluate, open};
+use retreever_data::{
+    AtRanks, BadLines, Dataset, Embeddings, MakeConfig, Qrels, Run, Skipped, evaluate, open,
+};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 /// What to do with data.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  retreever data get insuranceqa --out insuranceqa
+  retreever data check my-documents/
+  retreever data pairs --data my-documents/ --out pairs      (what training would make of them)
+  retreever data sample --data insuranceqa --share 20% --out fifth
+  retreever data score --qrels qrels/test.tsv --run run.trec")]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,
@@ -53,6 +65,37 @@ enum Action {
         path: PathBuf,
         #[command(flatten)]
         lines: Lines,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Make training pairs from documents alone and write them as a BEIR folder, to look at or to change.
+    Pairs {
+        #[command(flatten)]
+        texts: Texts,
+        /// The folder to write.
+        #[arg(long)]
+        out: PathBuf,
+        /// Documents that pairs are made from, at most.
+        #[arg(long, value_name = "N", default_value_t = MakeConfig::default().documents)]
+        sample: usize,
+        /// What everything is drawn from.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        #[command(flatten)]
+        chat: chat::Args,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Write a part of a data set, with its judgements, as a BEIR folder.
+    Sample {
+        #[command(flatten)]
+        texts: Texts,
+        /// The share of queries and documents, such as 20%.
+        #[arg(long, value_parser = crate::share::parse, default_value = "20%")]
+        share: f64,
+        /// The folder to write.
+        #[arg(long)]
+        out: PathBuf,
         #[command(flatten)]
         output: Output,
     },
@@ -141,6 +184,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 report(&open(path, lines.bad())?, path, output);
             }
         }
+        Action::Pairs { texts, out, sample, seed, chat, output } => {
+            let config = MakeConfig { seed: *seed, documents: *sample };
+            let made = made::make(&texts.data, &texts.open()?, config, chat)?;
+            beir::write(&made.dataset, out)?;
+            report(&made.dataset, out, output);
+        }
+        Action::Sample { texts, share, out, output } => {
+            let sample = texts.open()?.sample(*share);
+            beir::write(&sample, out)?;
+            report(&sample, out, output);
+        }
         Action::Score { qrels, run, lines, output } => {
             let (qrels, mut skipped) = judgements::read(qrels, Known::Anything, lines.bad())?;
             let (run, more) = runs::read(run, lines.bad())?;
@@ -150,14 +204,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// How results are printed.
-#[derive(clap::Args)]
-struct Output {
-    /// Print one JSON object.
-    #[arg(long)]
-    json: bool,
 }
 
 /// What happens to lines that cannot be read.
@@ -176,8 +222,10 @@ impl Lines {
 
 fn warn(skipped: &Skipped) {
     if skipped.lines > 0 {
-        eprintln!("left out {} bad lines, the first of them:", skipped.lines);
-        skipped.first.iter().for_each(|line| eprintln!("  {line}"));
+        say!("left out {} bad lines, the first of them:", skipped.lines);
+        for line in &skipped.first {
+            say!("  {line}");
+        }
     }
 }
 

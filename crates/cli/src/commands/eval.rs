@@ -5,15 +5,17 @@ use crate::commands::texts::Texts;
 use crate::progress;
 use anyhow::{Context, Result};
 use retreever::{Answer, Assignments, Mode, Opening, Query, Retriever, Role, Snapshot};
-use retreever_data::{Run, Split, evaluate};
+use retreever_data::{Dataset, Run, Split, evaluate};
 use retreever_tree::Level;
 use serde_json::json;
 use std::path::PathBuf;
 
 /// What to measure.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
-  retreever eval --index index --data insuranceqa --split test --level all")]
+#[command(after_help = "Examples:
+  retreever eval --index index --data insuranceqa --split test --level all
+  retreever eval --index index --data insuranceqa --leaves 20
+  retreever eval --index index --data insuranceqa --run run.trec --json")]
 pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
@@ -43,8 +45,7 @@ const BATCH: usize = 64;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let dataset = args.texts.open()?;
-    let qrels =
-        dataset.qrels.get(&args.split).with_context(|| format!("the data has no split {}", args.split))?;
+    let qrels = dataset.qrels.get(&args.split).with_context(|| no_split(&dataset, &args.split))?;
     let retriever = Retriever::open(&args.which.index, &mut progress::fetching())?;
     let snapshot = retriever.snapshot()?;
     let queries: Vec<_> = qrels.iter().filter_map(|(id, _)| dataset.queries.get(id)).collect();
@@ -93,6 +94,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn no_split(dataset: &Dataset, split: &Split) -> String {
+    let there: Vec<String> = dataset.qrels.keys().map(ToString::to_string).collect();
+    match &there[..] {
+        [] => "the data has no judgements (qrels/*.tsv): add some, or make pairs with retreever data pairs"
+            .to_owned(),
+        _ => format!("the data has no split {split}; it has {}: name one with --split", there.join(", ")),
+    }
 }
 
 fn answer(

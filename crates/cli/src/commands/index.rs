@@ -1,16 +1,19 @@
 //! `retreever index`, `add`, `delete`, `compact`, `verify`: an index from a tree and documents, and what keeps it alive.
 
+use crate::commands::output::Output;
 use crate::commands::texts::Texts;
-use crate::progress;
+use crate::progress::{self, say};
 use anyhow::{Result, ensure};
 use retreever::Retriever;
 use retreever_index::Index;
+use serde_json::json;
 use std::path::PathBuf;
 
 /// What to index.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
-  retreever index --tree tree --data insuranceqa --out index")]
+#[command(after_help = "Examples:
+  retreever index --tree tree --data insuranceqa --out index
+  retreever index --data my-documents/")]
 pub(crate) struct BuildArgs {
     /// A tree that `retreever train` made.
     #[arg(long, default_value = "tree")]
@@ -20,6 +23,8 @@ pub(crate) struct BuildArgs {
     /// Where the index goes.
     #[arg(long, default_value = "index")]
     out: PathBuf,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn build(args: &BuildArgs) -> Result<()> {
@@ -27,8 +32,9 @@ pub(crate) fn build(args: &BuildArgs) -> Result<()> {
     let dataset = args.texts.open()?;
     let retriever =
         Retriever::build(&args.out, &args.tree, encoder, &dataset.corpus, &mut progress::indexing())?;
-    eprintln!("{} documents", retriever.snapshot()?.len());
-    println!("{}", args.out.display());
+    let documents = retriever.snapshot()?.len();
+    say!("{documents} documents");
+    args.output.print(&json!({ "index": args.out, "documents": documents }), args.out.display());
     Ok(())
 }
 
@@ -40,31 +46,51 @@ pub(crate) struct Which {
     pub(crate) index: PathBuf,
 }
 
+/// Which index, and how to report.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  retreever compact --index index && retreever verify --index index")]
+pub(crate) struct UpkeepArgs {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    output: Output,
+}
+
 /// What to add.
 #[derive(clap::Args)]
+#[command(after_help = "Example:
+  retreever add --index index --data new.jsonl")]
 pub(crate) struct AddArgs {
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
     texts: Texts,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn add(args: &AddArgs) -> Result<()> {
     let dataset = args.texts.open()?;
     let mut retriever = Retriever::open(&args.which.index, &mut progress::fetching())?;
     retriever.add(dataset.corpus.items(), &mut progress::indexing())?;
-    println!("{} documents", retriever.snapshot()?.len());
+    let documents = retriever.snapshot()?.len();
+    args.output.print(&json!({ "documents": documents }), format_args!("{documents} documents"));
     Ok(())
 }
 
 /// What to delete.
 #[derive(clap::Args)]
+#[command(after_help = "Example:
+  retreever delete --index index doc-17 doc-18")]
 pub(crate) struct DeleteArgs {
     #[command(flatten)]
     which: Which,
     /// Ids of documents.
     #[arg(required = true)]
     ids: Vec<String>,
+    #[command(flatten)]
+    output: Output,
 }
 
 pub(crate) fn delete(args: &DeleteArgs) -> Result<()> {
@@ -75,20 +101,26 @@ pub(crate) fn delete(args: &DeleteArgs) -> Result<()> {
     writer.commit()?;
     let after = index.snapshot()?.len();
     ensure!(after < before, "none of these ids is in {}", args.which.index.display());
-    println!("{} deleted, {after} documents left", before - after);
+    let deleted = before - after;
+    let words = format_args!("{deleted} deleted, {after} documents left");
+    args.output.print(&json!({ "deleted": deleted, "documents": after }), words);
     Ok(())
 }
 
-pub(crate) fn compact(args: &Which) -> Result<()> {
-    let index = Index::open(&args.index)?;
+pub(crate) fn compact(args: &UpkeepArgs) -> Result<()> {
+    let index = Index::open(&args.which.index)?;
     index.writer()?.compact()?;
     let snapshot = index.snapshot()?;
-    println!("{} documents in {} segments", snapshot.len(), snapshot.segments().len());
+    let (documents, segments) = (snapshot.len(), snapshot.segments().len());
+    let words = format_args!("{documents} documents in {segments} segments");
+    args.output.print(&json!({ "documents": documents, "segments": segments }), words);
     Ok(())
 }
 
-pub(crate) fn verify(args: &Which) -> Result<()> {
-    let verified = Index::open(&args.index)?.verify()?;
-    println!("{} documents in {} segments, every byte read", verified.documents, verified.segments);
+pub(crate) fn verify(args: &UpkeepArgs) -> Result<()> {
+    let verified = Index::open(&args.which.index)?.verify()?;
+    let (documents, segments) = (verified.documents, verified.segments);
+    let words = format_args!("{documents} documents in {segments} segments, every byte read");
+    args.output.print(&json!({ "documents": documents, "segments": segments, "sound": true }), words);
     Ok(())
 }

@@ -2,11 +2,17 @@
 
 pub(crate) mod cache;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod data;
+pub(crate) mod demo;
+mod demo_table;
+pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod explore;
 pub(crate) mod index;
 pub(crate) mod inspect;
+pub(crate) mod made;
+pub(crate) mod output;
 pub(crate) mod pull;
 pub(crate) mod search;
 pub(crate) mod texts;

@@ -1,7 +1,7 @@
 //! `retreever search`: ask, and see why.
 
 use crate::commands::index::Which;
-use crate::progress;
+use crate::progress::{self, say};
 use anyhow::{Context, Result, anyhow};
 use retreever::{Answer, Explanation, Filter, Fusion, Guarantee, Mode, Opening, Query, Retriever, Snapshot};
 use retreever_index::Document;
@@ -11,6 +11,8 @@ use serde::Serialize;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   retreever search --index index \"does life insurance pay for suicide\" -k 5 --explain
+  retreever search \"a question\"                             (the index is ./index unless named)
+  retreever search --index index \"error E1042\" --hybrid 0.5 --json
   retreever search --index index \"roth ira limits\" --filter 'domain = \"retirement-plans\"' --read 5%")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -27,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["read", "rerank"])]
     leaves: Option<usize>,
     /// Open the likeliest leaves until this share of the documents is read, such as 5%.
-    #[arg(long, value_parser = parse_share, conflicts_with = "rerank")]
+    #[arg(long, value_parser = crate::share::parse, conflicts_with = "rerank")]
     read: Option<f64>,
     /// Let codes choose so many documents and score only those: fast, without a guarantee.
     #[arg(long)]
@@ -47,13 +49,6 @@ pub(crate) struct Args {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
-}
-
-fn parse_share(text: &str) -> Result<f64, String> {
-    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-    let share: f64 = number.trim().parse().map_err(|_| "write a share as 5% or 0.05".to_owned())?;
-    let share = share / unit;
-    if share > 0.0 && share <= 1.0 { Ok(share) } else { Err("a share lies between 0 and 100%".to_owned()) }
 }
 
 /// A hit with its document.
@@ -102,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         println!("{output}");
     } else {
         found.iter().enumerate().for_each(|(rank, found)| print(rank + 1, found));
-        eprintln!("{}", guarantee(&answer));
+        say!("{}", guarantee(&answer));
     }
     Ok(())
 }

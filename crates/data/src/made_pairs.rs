@@ -175,7 +175,7 @@ fn sample(corpus: &Corpus, config: MakeConfig) -> Vec<&Document> {
 
 /// What the title of a document asks, if it has two words and a body of its own.
 fn title(document: &Document) -> Option<(PairKind, String)> {
-    let words = tidy(&document.title.replace(UNDER, " ").replace(['-', '_'], " "));
+    let words = tidy(&document.title.replace(UNDER, " ").replace(['-', '_', '`', '*'], " "));
     let says = words.split(' ').filter(|word| word.chars().filter(|c| c.is_alphabetic()).count() > 1).count();
     let kind = if document.metadata.contains_key(SECTION) { PairKind::Heading } else { PairKind::Title };
     (says >= 2 && document.text.len() > words.len()).then_some((kind, words))
@@ -186,7 +186,7 @@ fn cloze(document: &Document, most: usize, seed: u64) -> Vec<Range<usize>> {
     let text = &document.text;
     let read = sentences(text).into_iter().take_while(|span| span.end <= LONGEST).filter(|span| {
         let sentence = &text[span.clone()];
-        (30..=300).contains(&sentence.len()) && sentence.split_whitespace().count() >= 5
+        (30..=300).contains(&sentence.len()) && sentence.split_whitespace().count() >= 5 && is_prose(sentence)
     });
     let mut order: Vec<Range<usize>> = read.collect();
     order.sort_by_key(|span| stable_hash(&format!("{seed} {}", &text[span.clone()])));
@@ -200,6 +200,14 @@ fn cloze(document: &Document, most: usize, seed: u64) -> Vec<Range<usize>> {
     }
     taken.sort_by_key(|span| span.start);
     taken
+}
+
+/// Whether it is written for people: at least four of five characters are letters or blanks.
+fn is_prose(sentence: &str) -> bool {
+    let (all, read) = sentence
+        .chars()
+        .fold((0, 0), |(all, read), c| (all + 1, read + usize::from(c.is_alphabetic() || c.is_whitespace())));
+    read * 5 >= all * 4
 }
 
 /// A text without some of its spans, which are in order.
@@ -238,8 +246,9 @@ impl Rarity {
             let shared = self.counts.get(word).copied().unwrap_or(1);
             times.sqrt() * (self.documents as f64 / f64::from(shared)).ln()
         };
-        // A word of one document alone is a name, a number or a slip; searchers type words that they have met.
-        let known = own.iter().filter(|(word, _)| self.counts.get(*word).is_some_and(|count| *count > 1));
+        // A word of hardly any document is a name or a slip; searchers type words that they have met.
+        let few = (self.documents / 1000).max(1) as u32;
+        let known = own.iter().filter(|(word, _)| self.counts.get(*word).is_some_and(|count| *count > few));
         let mut best: Vec<(f64, usize, &str)> =
             known.map(|(word, (place, times))| (weight(word, *times), *place, word.as_str())).collect();
         best.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

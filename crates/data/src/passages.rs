@@ -123,7 +123,7 @@ fn units(text: &str, place: Range<usize>) -> Vec<Range<usize>> {
         for sentence in sentences(&text[paragraph.clone()]) {
             let mut left = paragraph.start + sentence.start..paragraph.start + sentence.end;
             while left.len() > LONGEST {
-                let mut most = left.start + LONGEST;
+                let mut most = left.start + left.len().div_ceil(left.len().div_ceil(LONGEST));
                 while !text.is_char_boundary(most) {
                     most -= 1;
                 }

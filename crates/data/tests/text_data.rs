@@ -216,7 +216,7 @@ fn a_long_file_is_cut_into_passages_that_name_their_section() {
     let expected = [
         ("a/guide.md:6", "Weather > Rain"),
         ("a/guide.md:10", "Weather > Rain > Why"),
-        ("a/guide.md:10.2", "Weather > Rain > Why"),
+        ("a/guide.md:11", "Weather > Rain > Why"),
         ("log.txt:1", "log"),
         ("log.txt:1.2", "log"),
         ("log.txt:1.3", "log"),

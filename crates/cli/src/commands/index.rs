@@ -28,6 +28,11 @@ pub(crate) struct BuildArgs {
 }
 
 pub(crate) fn build(args: &BuildArgs) -> Result<()> {
+    ensure!(
+        args.tree.join("config.json").exists(),
+        "there is no tree in {}: train one with `retreever train`, or name it with --tree",
+        args.tree.display()
+    );
     let encoder = Retriever::encoder_of(&args.tree, &mut progress::fetching())?;
     let dataset = args.texts.open()?;
     let retriever =

@@ -3,6 +3,7 @@
 
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -21,7 +22,7 @@ pub(crate) fn write(dir: &Path, words: &[&str]) {
     (config["vocab_size"], config["max_position_embeddings"]) = (json!(known), json!(longest));
 
     let shapes = golden["tiny"][0]["shapes"].clone();
-    let shapes: Vec<(String, Vec<usize>)> = serde_json::from_value(shapes).unwrap();
+    let shapes: BTreeMap<String, Vec<usize>> = serde_json::from_value(shapes).unwrap();
     let tensors: Vec<(String, Vec<usize>, Vec<u8>)> = shapes
         .into_iter()
         .map(|(name, mut shape)| {

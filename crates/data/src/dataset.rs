@@ -94,8 +94,8 @@ impl Dataset {
 
 /// A part of a data set that can be worked with like the whole.
 impl Dataset {
-    /// About `share` of the queries of each split, the documents that answer them, and as large a share of the others.
-    /// Which ones depends on their ids alone.
+    /// About `share` of the queries of each split, the documents that answer them, and others up to about that share of
+    /// the documents. Which ones depends on the ids alone.
     pub fn sample(&self, share: f64) -> Self {
         let mut sample = Self::default();
         let mut needed: HashSet<String> = HashSet::new();
@@ -108,8 +108,11 @@ impl Dataset {
             needed.extend(kept.iter().flat_map(|(_, documents)| documents.keys().cloned()));
             sample.qrels.insert(split.clone(), kept);
         }
+        // As many others as make up the share.
+        let (all, have) = (self.corpus.len() as f64, needed.len() as f64);
+        let others = ((share * all - have) / (all - have).max(1.0)).max(0.0);
         let documents = self.corpus.items().iter();
-        let documents = documents.filter(|d| needed.contains(&d.id) || held_out_by_hash(&d.id, share));
+        let documents = documents.filter(|d| needed.contains(&d.id) || held_out_by_hash(&d.id, others));
         sample.corpus = documents.cloned().collect();
         sample.queries =
             self.queries.items().iter().filter(|q| held_out_by_hash(&q.id, share)).cloned().collect();

@@ -241,7 +241,8 @@ fn a_sample_answers_its_own_queries() {
         dataset.qrels.entry(Split::Train).or_default().insert(&query, &document, 1);
     }
     let sample = dataset.sample(0.2);
-    assert!((70..130).contains(&sample.queries.len()) && (130..230).contains(&sample.corpus.len()));
+    assert!((70..130).contains(&sample.queries.len()) && (80..150).contains(&sample.corpus.len()));
+    assert!(sample.corpus.len() >= sample.queries.len());
     assert_eq!(sample.pairs(&Split::Train).len(), sample.queries.len());
     assert_eq!(sample, dataset.sample(0.2));
 }

@@ -6,7 +6,7 @@
 use super::demo_table as table;
 use crate::progress::{self, say};
 use anyhow::{Context, Result, bail, ensure};
-use retreever::{Query, Retriever};
+use retreever::{NodeId, Query, Retriever};
 use retreever_server::Explorer;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -96,7 +96,15 @@ fn claim(out: &Path, args: &Args) -> Result<()> {
 
 impl Demo<'_> {
     fn run(mut self) -> Result<()> {
-        let (depth, budget) = if self.args.quick { ("8", "40s") } else { ("10", "3m") };
+        let (depth, budget, adapter_budget, expect) = match self.args.quick {
+            true => ("8", "60s", "20s", "about 3 minutes"),
+            false => ("10", "4m", "60s", "about 12 minutes"),
+        };
+        say!(
+            "All of it on real data, in {}. The first time takes {expect} on two cores, most of it encoding and training; \
+             what is finished is kept, and the second time takes seconds.",
+            self.out.display()
+        );
         let [data, tree, index, report] = ["data", "tree", "index", "report"].map(|name| self.out.join(name));
         let [tree_path, index_path, report_path] = [&tree, &index, &report].map(|p| p.display().to_string());
         let seed = self.args.seed.to_string();
@@ -132,6 +140,8 @@ impl Demo<'_> {
                 words.push("--resume");
             }
             self.command(&words, Stdio::null())?;
+        } else {
+            kept(&tree);
         }
 
         self.begin("Indexing. Each answer is kept with its probability of reaching every node of the tree.");
@@ -140,23 +150,27 @@ impl Demo<'_> {
                 &["index", "--tree", &tree_path, "--data", &source, "--out", &index_path],
                 Stdio::null(),
             )?;
+        } else {
+            kept(&index);
         }
 
-        self.begin(
+        self.begin(&format!(
             "Scores on questions that nothing was trained on, beside the encoder alone and an adapter (Encoder+MLP) \
-             that learned from the same pairs for as long.",
-        );
+             that learned from the same pairs, for {adapter_budget}: its best comes early.",
+        ));
         let scores = self.out.join("eval.jsonl");
         if !scores.exists() {
             let folder =
                 if self.args.quick { data } else { retreever_data::get::Named::InsuranceQa.folder() };
             let folder = folder.display().to_string();
             let mut words = vec!["compare", "--data", &folder, "--only", "encoder,mlp", "--depth", depth];
-            words.extend(["--budget", budget, "--out", &report_path]);
+            words.extend(["--budget", adapter_budget, "--out", &report_path]);
             self.command(&words, Stdio::null())?;
             let words = ["eval", "--index", &index_path, "--data", &source, "--level", "all", "--json"];
             let printed = self.command(&words, Stdio::piped())?;
             fs::write(&scores, printed).with_context(|| format!("cannot write {}", scores.display()))?;
+        } else {
+            kept(&scores);
         }
         let table = table::Table::read(&report.join("results.json"), &scores)?;
         if self.args.json {
@@ -208,6 +222,8 @@ impl Demo<'_> {
         let retriever = Retriever::open(index, &mut progress::fetching())?;
         let snapshot = retriever.snapshot()?;
         let explorer = Explorer::new("demo".to_owned(), retriever.snapshot()?, None, None)?;
+        let usual =
+            |node| explorer.inspection.node(node).map(|report| report.mass).filter(|mass| *mass > 0.0);
         let label = |node| explorer.inspection.node(node).map_or("", |report| report.label.as_str());
         for question in QUESTIONS {
             let asked = retriever.route(question)?;
@@ -216,23 +232,34 @@ impl Demo<'_> {
             for hit in &snapshot.search(&query)?.hits {
                 let document = snapshot.document(hit)?;
                 println!("  {:.3}  {}", hit.score, shown(&document.text, 150));
-                // The leaves carry the score; a level that a person can survey says what about.
+                // The leaves carry the score, each a little; what sets this pair apart from others shows at a
+                // level that a person can survey, beside what usually gets there.
                 let depth = asked.depth();
-                let level = depth.level(5).unwrap_or(depth.leaf_level());
+                let level = depth.level(6).unwrap_or(depth.leaf_level());
                 let coarse = Query { level: Some(level), ..query.clone() };
-                let why = snapshot.explain(&coarse, hit)?;
-                let total: f64 = why.shares.iter().map(|share| share.score).sum();
-                let nodes: Vec<String> = why
+                let mut shares: Vec<(f64, NodeId)> = snapshot
+                    .explain(&coarse, hit)?
                     .shares
                     .iter()
-                    .take(3)
-                    .map(|share| format!("{:.2} {} ({})", share.score, label(share.node), share.node))
+                    .filter_map(|share| Some((share.score / usual(share.node)?, share.node)))
                     .collect();
-                println!("         of {} groups both share {total:.2}: {}", level.width(), nodes.join(", "));
+                shares.sort_by(|a, b| b.0.total_cmp(&a.0));
+                let nodes: Vec<String> = shares
+                    .iter()
+                    .take(3)
+                    .map(|(times, node)| {
+                        format!("{} (node {node}, {times:.1} times the usual)", label(*node))
+                    })
+                    .collect();
+                println!("         both go to {}", nodes.join(", "));
             }
         }
         Ok(())
     }
+}
+
+fn kept(what: &Path) {
+    say!("      kept from before: {}", what.display());
 }
 
 fn shown(text: &str, most: usize) -> String {

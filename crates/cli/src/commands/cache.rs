@@ -1,17 +1,25 @@
 //! `retreever cache`: what is kept from earlier runs, how large it is, and how to be rid of it.
 
+use crate::commands::output::Output;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use retreever_fetch::cache_dir;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Show, or clear.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  retreever cache
+  retreever cache --clear                 (computed embeddings)
+  retreever cache --clear all")]
 pub(crate) struct Args {
     /// Remove what is kept: computed embeddings unless another kind is named.
     #[arg(long, value_name = "KIND", num_args = 0..=1, default_missing_value = "embeddings")]
     clear: Option<Kind>,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// What is kept, each in a folder of its own.
@@ -49,10 +57,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         if folder.exists() {
             fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
         }
-        eprintln!("freed {}", readable(bytes));
+        args.output.print(&json!({ "freed": bytes }), format_args!("freed {}", readable(bytes)));
         return Ok(());
     }
     let root = cache_dir();
+    if args.output.json {
+        let kept =
+            entries(&root).into_iter().flat_map(|entry| entries(&entry)).filter(|entry| entry.is_dir());
+        let kept: Vec<Value> = kept.map(|entry| json!({ "path": entry, "bytes": size(&entry) })).collect();
+        println!("{}", json!({ "path": root, "bytes": size(&root), "kept": kept }));
+        return Ok(());
+    }
     println!("{:>10}  {}", readable(size(&root)), root.display());
     for entry in entries(&root) {
         println!("{:>10}  {}", readable(size(&entry)), name(&entry));

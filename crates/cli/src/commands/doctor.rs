@@ -1,7 +1,7 @@
 //! `retreever doctor`: what this machine has of what is needed, and the next step for what it has not.
 
 use anyhow::{Result, bail};
-use retreever_encoder::{Source, TextEncoder};
+use retreever_encoder::Source;
 use retreever_fetch::cache_dir;
 use serde::Serialize;
 use std::fs;
@@ -111,7 +111,7 @@ fn encoder() -> Check {
             State::Note,
             "minilm is not here yet; it is fetched when needed, or now: retreever pull minilm",
         ),
-        Some(dir) => match TextEncoder::open(&dir) {
+        Some(dir) => match retreever_encoder::open(&dir) {
             Ok(_) => check(what, State::Good, format!("minilm, {}", dir.display())),
             Err(error) => {
                 let advice = "retreever cache --clear encoders, then retreever pull minilm";

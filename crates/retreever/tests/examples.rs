@@ -1,5 +1,8 @@
 //! The examples, one after the other as a reader runs them.
 
+// Each example has the made-up data as a module of its own.
+#![allow(clippy::duplicate_mod)]
+
 #[path = "../examples/4_explore.rs"]
 mod explore;
 #[path = "../examples/2_index.rs"]

@@ -32,7 +32,8 @@ fn every_command_has_examples_and_the_flags_of_all() {
     assert!(commands.len() >= 17, "{commands:?}");
     for command in &commands {
         let help = printed(&[command, "--help"]);
-        for word in ["Example", "--threads", "--quiet", "--version"] {
+        let examples = if command == "compare" { "--budget" } else { "Example" };
+        for word in [examples, "--threads", "--quiet", "--version"] {
             assert!(help.contains(word), "{command} --help lacks {word}");
         }
         let results = !["completions", "explore"].contains(&&command[..]);

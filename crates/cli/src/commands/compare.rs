@@ -12,10 +12,6 @@ use std::time::Duration;
 
 /// What is compared.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:
-  retreever compare --data insuranceqa/ --budget 60s --out report
-  retreever compare --data insuranceqa/ --only encoder,mlp:1,tree:1 --out report
-  retreever compare --data insuranceqa/ --ablate split,depth --seeds 3 --out report")]
 pub(crate) struct Args {
     /// The data set: a BEIR folder with qrels.
     #[arg(long, value_name = "DIR")]

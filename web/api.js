@@ -1,5 +1,7 @@
 // What the server knows, or what this file carries when there is no server.
 
+import { pathTo } from "./view.js";
+
 const embedded = document.getElementById("data");
 const carried = embedded ? JSON.parse(embedded.textContent) : null;
 export const offline = carried !== null;
@@ -32,7 +34,10 @@ export async function wholeTree() {
 }
 
 export async function oneNode(id) {
-  if (carried) return carried.nodes[id];
+  if (carried) {
+    const step = (node) => ({ node, label: carried.tree.nodes[node].label, keywords: carried.tree.nodes[node].keywords });
+    return { ...carried.nodes[id], path: pathTo(id).map(step) };
+  }
   if (!answered.has(id)) answered.set(id, (await ask(`node/${id}`)).json());
   return answered.get(id);
 }

@@ -16,12 +16,16 @@ export function make(tag, properties = {}, ...children) {
 
 export const percent = (share) => (share >= 0.0995 ? `${(100 * share).toFixed(0)} %` : `${(100 * share).toFixed(share >= 0.00095 ? 1 : 2)} %`);
 export const grouped = (number) => number.toLocaleString("en");
+export function ordinal(number) {
+  const tail = number % 100 > 10 && number % 100 < 14 ? "th" : (["th", "st", "nd", "rd"][number % 10] ?? "th");
+  return `${grouped(number)}${tail}`;
+}
 
 export function bar(name, share, text, properties = {}) {
   const left = properties.act
     ? make("button", { type: "button", title: name, on: { click: properties.act } }, name)
     : make("span", { title: name }, name);
-  return make("div", { className: "bar" }, left,
+  return make("div", { className: "bar" }, properties.before ? make("small", {}, properties.before) : null, left,
     make("progress", { max: 1, value: share, className: properties.hot ? "hot" : "", "aria-label": `${name}: ${text}` }),
     make("output", {}, text));
 }

@@ -1,7 +1,7 @@
 // Finding subjects: words in labels, keywords and summaries, grouped by level, completed while typing.
 
 import { $, make } from "./elements.js";
-import { levelOf } from "./drawing.js";
+import { levelOf } from "./view.js";
 
 const most = 40;
 const folded = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
@@ -83,6 +83,7 @@ export class Finder {
   }
 
   choose(id) {
+    this.input.value = this.tree.nodes[id].label;
     this.close();
     this.tell.choose(id);
   }

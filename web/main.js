@@ -2,25 +2,32 @@
 
 import { offline, wholePage, wholeTree } from "./api.js";
 import { $, grouped, make, save, say } from "./elements.js";
+import { levelOf, pathTo } from "./view.js";
 import { legendOf, schemes } from "./colour.js";
-import { Drawing, levelOf, pathTo } from "./drawing.js";
-import { showNode, showTree } from "./panel.js";
+import { Drawing } from "./drawing.js";
+import { listen } from "./gestures.js";
+import { picture } from "./picture.js";
+import { showNode, showTree, spokenNode } from "./panel.js";
 import { Finder } from "./finder.js";
 import { showQuery } from "./flow.js";
 
 const state = { node: 0, item: null, other: null };
+const tabs = ["node", "answer", "levels"];
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 function fragment() {
-  const wanted = new URLSearchParams(location.hash.slice(1));
-  return { node: Number.parseInt(wanted.get("node") ?? "0", 10) || 0, q: wanted.get("q"), document: wanted.get("document"), level: Number.parseInt(wanted.get("level") ?? "", 10) };
+  const wanted = new URLSearchParams(location.hash.slice(1)), number = (name) => Number.parseInt(wanted.get(name) ?? "", 10);
+  const item = (q, document) => (wanted.get(q) ? { q: wanted.get(q) } : wanted.get(document) ? { document: wanted.get(document) } : null);
+  return { node: number("node"), level: number("level"), colour: wanted.get("colour"), item: item("q", "document"), other: item("q2", "document2") };
 }
 
 function tab(name) {
-  for (const each of ["node", "answer", "levels"]) {
+  for (const each of tabs) {
     $(each).hidden = each !== name;
     $(`tab-${each}`).setAttribute("aria-selected", String(each === name));
     $(`tab-${each}`).tabIndex = each === name ? 0 : -1;
   }
+  $("side").scrollTop = 0;
 }
 
 function theme(dark) {
@@ -33,16 +40,19 @@ async function start() {
   const tree = await wholeTree();
   const list = schemes(tree);
   $("name").textContent = tree.name;
+  $("extent").textContent = `${grouped(tree.documents)} documents`;
   document.title = `${tree.name}: the tree`;
-  showTree(tree);
 
   const drawing = new Drawing($("tree"), tree, { ready: () => read(), choose: (id) => choose(id), hover });
   const acts = { current: () => state.node, choose, ask: tree.can_route ? (text) => { $("question").value = text; ask({ q: text }); } : null, follow: offline ? null : (id) => ask({ document: id }) };
+  showTree(tree, acts);
+  listen(drawing);
 
   function write() {
     const wanted = new URLSearchParams({ node: state.node });
-    if (state.item) for (const [name, value] of Object.entries(state.item)) wanted.set(name, value);
-    if (drawing.level !== tree.depth) wanted.set("level", drawing.level);
+    for (const [item, tail] of [[state.item, ""], [state.other, "2"]]) if (item) for (const [name, value] of Object.entries(item)) wanted.set(name + tail, value);
+    if (drawing.view.level !== tree.depth) wanted.set("level", drawing.view.level);
+    if (drawing.scheme.key !== "size") wanted.set("colour", drawing.scheme.key);
     const hash = `#${wanted}`;
     if (hash !== location.hash) history.pushState(null, "", hash);
   }
@@ -57,88 +67,119 @@ async function start() {
   function choose(id, closer = false, silent = false) {
     state.node = Math.min(Math.max(0, id), tree.nodes.length - 1);
     drawing.selected = state.node;
-    if (levelOf(state.node) > drawing.level) level(levelOf(state.node));
+    if (levelOf(state.node) > drawing.view.level) level(levelOf(state.node));
     drawing.show(state.node, closer);
     crumbs();
-    if (!silent) { tab("node"); write(); }
-    say(`Node ${state.node}, level ${levelOf(state.node)}: ${tree.nodes[state.node].label}, ${grouped(tree.nodes[state.node].documents)} documents`);
+    if (!silent) { tab("node"); write(); say(spokenNode(tree, state.node)); }
     showNode(state.node, acts).catch((error) => $("node").replaceChildren(make("p", { className: "error", role: "alert" }, error.message)));
+  }
+
+  function forget() {
+    Object.assign(state, { item: null, other: null });
+    Object.assign(drawing, { reach: null, other: null });
+    $("question").value = "";
+    $("answer").replaceChildren(idle());
+    legend();
+    drawing.recolour();
   }
 
   function ask(item, other = null) {
     Object.assign(state, { item, other });
     tab("answer");
     write();
-    showQuery(tree, item, { level: drawing.level, other }, {
+    showQuery(tree, item, { level: drawing.view.level, other }, {
       choose: (id) => choose(id, true),
       compare: (second) => ask(item, second),
-      clear: () => { Object.assign(state, { item: null, other: null }); drawing.reach = null; $("question").value = ""; $("answer").replaceChildren(idle()); legend(); drawing.draw(); write(); tab("node"); },
-      flowing: (route, path) => { drawing.reach = route.reach; choose(path[path.length - 1], false, true); drawing.fit(); legend(); say(`The query mostly reaches ${tree.nodes[route.leaf].label}`); write(); },
+      swap: () => { $("question").value = other.q ?? ""; ask(other, item); },
+      clear: () => { forget(); write(); tab("node"); },
+      flowing: (route, second) => {
+        if (!same(state.item, item) || !same(state.other, other)) return;
+        drawing.run(route.reach, second?.reach ?? null);
+        choose(pathTo(route.leaf)[Math.min(levelOf(route.leaf), drawing.view.level)], false, true);
+        drawing.fit();
+        legend();
+        say(`The query mostly reaches ${tree.nodes[route.leaf].label}`);
+        write();
+      },
     });
   }
 
   const idle = () => make("p", { className: "soft" }, tree.can_route ? "Ask something above, or follow a document, to watch its probability flow through the tree." : offline ? "This file carries the tree alone. Serve the index with `retreever explore` to ask questions." : "This index was opened without an encoder. Follow a document of a node to watch it flow through the tree.");
 
   function legend() {
-    $("legend").replaceChildren(...legendOf(tree, drawing.scheme, drawing.reach).map(([text, colour, ramp]) => {
-      const swatch = colour ? make("i", { className: ramp ? "ramp" : "" }) : null;
+    $("legend").replaceChildren(...legendOf(tree, drawing.scheme, drawing.reach, drawing.other).map(([text, colour, wide]) => {
+      const swatch = colour ? make("i", { className: wide ? "ramp" : "" }) : null;
       if (swatch) swatch.style.background = colour;
       return make("span", {}, swatch, text);
     }));
   }
 
   function level(value) {
-    drawing.level = Math.min(Math.max(1, value), tree.depth);
-    $("level").value = drawing.level;
-    $("level-shown").value = `${drawing.level} of ${tree.depth}`;
+    drawing.view.level = Math.min(Math.max(1, value), tree.depth);
+    $("level").value = drawing.view.level;
+    $("level-shown").value = `${drawing.view.level} of ${tree.depth}`;
     drawing.draw();
+  }
+
+  function colour(key) {
+    drawing.scheme = list.find((scheme) => scheme.key === key) ?? list[0];
+    $("colour").value = drawing.scheme.key;
+    legend();
+    drawing.recolour();
   }
 
   function hover(id, at) {
     $("tip").hidden = id === null;
     if (id === null) return;
-    const node = tree.nodes[id];
-    $("tip").replaceChildren(make("b", {}, node.label), make("small", {}, `${grouped(node.documents)} documents, level ${levelOf(id)}${drawing.reach ? `, ${(100 * drawing.reach[id]).toFixed(1)} % of the query` : ""}`), make("small", {}, node.keywords.join(" · ")));
-    $("tip").style.left = `${Math.min(at[0] + 14, drawing.width - 260)}px`;
-    $("tip").style.top = `${at[1] + $("tree").offsetTop + 16}px`;
+    const node = tree.nodes[id], share = (reach) => `${(100 * reach[id]).toFixed(1)} %`;
+    const flow = drawing.reach ? `, ${share(drawing.reach)}${drawing.other ? ` and ${share(drawing.other)}` : ""} of the query` : "";
+    $("tip").replaceChildren(make("b", {}, node.label), make("small", {}, `Level ${levelOf(id)}, ${grouped(node.documents)} documents${flow}`), make("small", {}, node.keywords.join(" · ")));
+    const width = $("tip").offsetWidth, below = at[1] + 24 + $("tip").offsetHeight < drawing.view.height;
+    $("tip").style.left = `${Math.max(8, Math.min(at[0] + 14, drawing.view.width - width - 8))}px`;
+    $("tip").style.top = `${$("tree").offsetTop + (below ? at[1] + 20 : at[1] - $("tip").offsetHeight - 14)}px`;
   }
 
   function read() {
     const wanted = fragment();
     level(wanted.level || tree.depth);
-    choose(wanted.node, levelOf(Math.max(0, wanted.node)) > 5, true);
-    const item = wanted.q ? { q: wanted.q } : wanted.document ? { document: wanted.document } : null;
-    if (item && JSON.stringify(item) !== JSON.stringify(state.item)) { $("question").value = wanted.q ?? ""; ask(item); }
+    colour(wanted.colour);
+    const node = Number.isNaN(wanted.node) ? 0 : wanted.node;
+    if (node !== state.node || !$("node").hasChildNodes()) choose(node, levelOf(Math.max(0, node)) > 5, true);
+    if (!wanted.item) { if (state.item) { forget(); tab("node"); } return; }
+    if (same(wanted.item, state.item) && same(wanted.other, state.other)) return;
+    $("question").value = wanted.item.q ?? "";
+    ask(wanted.item, wanted.other);
   }
 
   $("answer").replaceChildren(idle());
   $("ask").hidden = !tree.can_route;
   $("ask").addEventListener("submit", (event) => { event.preventDefault(); const text = $("question").value.trim(); if (text) ask({ q: text }); });
-  for (const name of ["node", "answer", "levels"]) $(`tab-${name}`).addEventListener("click", () => tab(name));
+  for (const name of tabs) $(`tab-${name}`).addEventListener("click", () => tab(name));
   $("tabs").addEventListener("keydown", (event) => {
-    const names = ["node", "answer", "levels"], at = names.findIndex((name) => !$(name).hidden);
-    const to = { ArrowLeft: at + 2, ArrowRight: at + 1 }[event.key];
-    if (to !== undefined) { tab(names[to % 3]); $(`tab-${names[to % 3]}`).focus(); }
+    const at = tabs.findIndex((name) => !$(name).hidden), to = { ArrowLeft: at + 2, ArrowRight: at + 1 }[event.key];
+    if (to !== undefined) { tab(tabs[to % 3]); $(`tab-${tabs[to % 3]}`).focus(); }
   });
   $("colour").replaceChildren(...list.map((scheme) => make("option", { value: scheme.key }, scheme.name)));
-  $("colour").addEventListener("change", () => { drawing.scheme = list.find((scheme) => scheme.key === $("colour").value); drawing.reach = null; legend(); drawing.draw(); });
+  $("colour").addEventListener("change", () => { if (state.item) { forget(); tab("node"); } colour($("colour").value); write(); });
   $("level").max = tree.depth;
-  $("level").addEventListener("input", () => { level(Number($("level").value)); if (levelOf(state.node) > drawing.level) choose(pathTo(state.node)[drawing.level]); else write(); });
+  $("level").addEventListener("input", () => { level(Number($("level").value)); if (levelOf(state.node) > drawing.view.level) choose(pathTo(state.node)[drawing.view.level]); else write(); });
   $("level").addEventListener("change", () => { if (state.item) ask(state.item, state.other); });
-  $("in").addEventListener("click", () => drawing.zoom(1.6));
-  $("out").addEventListener("click", () => drawing.zoom(1 / 1.6));
+  $("in").addEventListener("click", () => drawing.travel(drawing.view.zoomed(1.8)));
+  $("out").addEventListener("click", () => drawing.travel(drawing.view.zoomed(1 / 1.8)));
   $("fit").addEventListener("click", () => drawing.fit());
   $("theme").addEventListener("click", () => {
     const dark = document.documentElement.dataset.theme !== "dark";
     theme(dark);
     try { localStorage.setItem("theme", dark ? "dark" : "light"); } catch { /* a file may not keep anything */ }
     legend();
-    drawing.draw();
+    drawing.recolour();
   });
-  $("png").addEventListener("click", () => $("tree").toBlob((picture) => save("tree.png", picture)));
-  $("svg").addEventListener("click", () => save("tree.svg", new Blob([drawing.svg()], { type: "image/svg+xml" })));
+  $("png").addEventListener("click", () => $("tree").toBlob((shot) => save("tree.png", shot)));
+  $("svg").addEventListener("click", () => save("tree.svg", new Blob([picture(drawing)], { type: "image/svg+xml" })));
   $("html").addEventListener("click", async () => save("tree.html", new Blob([await wholePage()], { type: "text/html" })));
+  document.addEventListener("click", (event) => { if (!$("export").contains(event.target) || event.target.closest("#export div")) $("export").open = false; });
   document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") $("export").open = false;
     if (event.key === "/" && !/^(input|select|textarea)$/i.test(event.target.tagName)) { event.preventDefault(); $("words").focus(); }
   });
   new Finder(tree, { choose: (id) => { choose(id, true); $("tree").focus(); }, matched: (ids) => { drawing.matches = ids; drawing.draw(); } });

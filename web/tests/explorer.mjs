@@ -20,7 +20,7 @@ async function opened(fragment = "", options = {}) {
   page.on("console", (message) => { if (message.type() === "error") page.wrong.push(message.text()); });
   await page.goto(`${address}/${fragment}`);
   await page.waitForSelector("body[data-ready]");
-  await page.waitForSelector("#node h2");
+  await page.waitForSelector("#node h2", { state: "attached" });
   return page;
 }
 const heading = (page) => page.textContent("#node h2");
@@ -47,7 +47,7 @@ const checks = {
     const width = await page.evaluate(() => document.getElementById("tree").clientWidth);
     const height = await page.evaluate(() => document.getElementById("tree").clientHeight);
     // Node 1: level 1 of 3, a quarter from the left, inside the margins of the drawing.
-    await page.mouse.click(x + 26 + (width - 52) / 4, y + 34 + (height - 108) / 3);
+    await page.mouse.click(x + 30 + (width - 60) / 4, y + 30 + (height - 66) / 3);
     await page.waitForFunction(() => location.hash.includes("node=1"));
     await page.waitForFunction(() => document.querySelectorAll("#crumbs button").length === 2);
     assert.equal(await current(page), await heading(page));
@@ -101,15 +101,25 @@ const checks = {
     assert.match(page.url(), /q=flood/);
     await page.locator("#answer .link", { hasText: "Compare" }).first().click();
     await page.waitForSelector("#answer h3:has-text('In common')");
+    assert.match(page.url(), /document2=/);
+    const both = await opened(new URL(page.url()).hash);
+    await both.waitForSelector("#answer h3:has-text('In common')");
+    await both.fill("#answer .compare input", "term life premium");
+    await both.press("#answer .compare input", "Enter");
+    await both.waitForSelector("#answer h2:has-text('term life premium')");
+    await both.locator("#answer .link", { hasText: "Swap" }).click();
+    await both.waitForFunction(() => document.querySelector("#question").value === "term life premium");
+    assert.deepEqual(both.wrong, []);
+    await both.context().close();
     await page.screenshot({ path: join(pictures, "query.png") });
     return page;
   },
   async "documents turn page by page"() {
     const page = await opened("#node=0");
     await page.waitForSelector(".pages");
-    const first = await page.textContent("#node > div:last-child .document header b");
+    const first = await page.textContent("#documents .document header b");
     await page.click(".pages button:has-text('Next')");
-    await page.waitForFunction((before) => document.querySelector("#node > div:last-child .document header b").textContent !== before, first);
+    await page.waitForFunction((before) => document.querySelector("#documents .document header b").textContent !== before, first);
     assert.match(await page.textContent(".pages"), /2 of 10/);
     return page;
   },
@@ -128,6 +138,8 @@ const checks = {
     assert.equal(await page.getAttribute("html", "data-theme"), "dark");
     await page.selectOption("#colour", { label: "kind" });
     assert.match(await page.textContent("#legend"), /auto/);
+    for (const label of ["Purity of kind", "Query mass"]) await page.selectOption("#colour", { label });
+    assert.match(page.url(), /colour=queries/);
     await page.selectOption("#colour", { label: "Asked minus held" });
     await page.focus("#level");
     await page.keyboard.press("ArrowLeft");
@@ -141,26 +153,49 @@ const checks = {
     const page = await opened("#node=10");
     await page.waitForSelector(".document");
     assert.match(await page.textContent("#node"), /<script>document\.title='taken'<\/script>/);
-    assert.equal(await page.locator("#node script, #node img").count(), 0);
+    const markup = () => page.locator("img, body script:not([src])").count();
+    assert.equal(await markup(), 0);
+    assert.match(await heading(page), /^Named <script>/);
+    for (const fragment of ["#node=4", "#node=21"]) { await page.goto(`${address}/${fragment}`); await page.waitForSelector("#node h2"); assert.equal(await markup(), 0, fragment); }
+    const odd = await page.locator("#colour option").evaluateAll((options) => options.findIndex((option) => option.textContent.startsWith("zz<script>")));
+    await page.selectOption("#colour", { index: odd });
+    assert.match(await page.textContent("#legend"), /<script>/);
+    await page.fill("#words", "named <script");
+    assert.ok((await page.locator("#found .option").count()) >= 1);
+    await page.fill("#question", "auto liability claim driver <img src=x onerror=alert(1)>");
+    await page.press("#question", "Enter");
+    await page.waitForSelector("#answer .document");
+    await page.click("#tab-levels");
+    assert.equal(await markup(), 0);
     assert.notEqual(await page.title(), "taken");
     return page;
   },
   async "pictures, drawings and whole pages are exported"() {
     const page = await opened("#node=4");
-    await page.click("#export summary");
     for (const [button, name, start] of [["#png", "tree.png", "\u0089PNG"], ["#svg", "tree.svg", "<svg"], ["#html", "tree.html", "<!doctype html>"]]) {
+      await page.click("#export summary");
       const [download] = await Promise.all([page.waitForEvent("download"), page.click(button)]);
       assert.equal(download.suggestedFilename(), name);
       const path = join(pictures, name);
       await download.saveAs(path);
       assert.ok((await readFile(path, "latin1")).startsWith(start), name);
     }
+    const drawing = await readFile(join(pictures, "tree.svg"), "utf8");
+    const inside = await page.evaluate((text) => {
+      const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
+      return [parsed.querySelectorAll("parsererror, script, img, foreignObject").length, parsed.querySelectorAll("circle").length];
+    }, drawing);
+    assert.deepEqual(inside, [0, 15]);
     const alone = await page.context().newPage();
     const wrong = [];
     alone.on("pageerror", (error) => wrong.push(String(error)));
     await alone.goto(`${pathToFileURL(join(pictures, "tree.html"))}#node=11`);
     await alone.waitForSelector("#node h2");
     assert.match((await alone.textContent("#node h2")).toLowerCase(), /flood|basement/);
+    assert.equal(await alone.locator("#node .path li").count(), 4);
+    await alone.goto(`${pathToFileURL(join(pictures, "tree.html"))}#node=10`);
+    await alone.waitForFunction(() => document.querySelector("#node h2").textContent.startsWith("Named <script>"));
+    assert.equal(await alone.locator("img").count(), 0);
     assert.notEqual(await alone.title(), "taken");
     assert.deepEqual(wrong, []);
     return page;

@@ -133,7 +133,7 @@ fn the_page_is_well_formed_and_escaped() {
     check_markup(&html);
     assert!(html.contains("InsuranceQA &lt;made-up &amp; &quot;quoted&quot;&gt;"));
     assert!(html.contains("cross-attention &lt;&amp;&gt;"));
-    assert!(!html.contains("NaN") && !html.contains("http"));
+    assert!(!html.contains("NaN") && !html.contains("://"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Any chat endpoint that speaks as OpenAI's does, for labels of nodes and for questions about documents.
 
-use crate::progress::say;
+use crate::progress::{self, say};
 use anyhow::Result;
 use retreever_inspect::llm::{Budget, Chat, ChatError, Reply};
 use retreever_server::Explorer;
@@ -53,12 +53,18 @@ impl Args {
     pub(crate) fn name(&self, explorer: &mut Explorer) -> Result<()> {
         let Some((endpoint, budget)) = self.endpoint() else { return Ok(()) };
         let estimate = explorer.naming_estimate()?;
-        say!("naming every node takes {} calls and about {} tokens", estimate.calls, estimate.tokens);
-        if self.llm_calls == 0 {
-            say!("no calls are allowed; allow some with --llm-calls N");
+        say!(
+            "naming every node takes {} calls and about {} tokens, less what earlier runs kept",
+            estimate.calls,
+            estimate.tokens
+        );
+        match self.llm_calls {
+            0 => say!("no calls are allowed; allow some with --llm-calls N"),
+            calls => say!("at most {calls} calls and {} tokens are spent", self.llm_tokens),
         }
         let cache = retreever_fetch::cache_dir().join("labels");
-        let outcome = explorer.name_nodes((&endpoint, &cache), budget, &mut |_| ())?;
+        let outcome =
+            explorer.name_nodes((&endpoint, &cache), budget, &mut progress::naming(estimate.calls))?;
         say!(
             "{} nodes named by {} calls and {} kept replies; {} keep their keywords ({} tokens)",
             outcome.asked + outcome.kept,
@@ -67,6 +73,9 @@ impl Args {
             outcome.left,
             outcome.tokens
         );
+        if outcome.left > 0 && self.llm_calls > 0 {
+            say!("run the same command again to go on; what was named is kept in {}", cache.display());
+        }
         if let Some(failure) = outcome.failure {
             say!("the last failure: {failure}");
         }

@@ -6,6 +6,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use retreever::{EmbedProgress, Event};
 use retreever_fetch::Progress;
+use retreever_inspect::llm::Outcome;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -112,6 +113,19 @@ pub(crate) fn training(steps: u64, done: u64, batch: usize) -> impl FnMut(&Event
                 loss_mean.unwrap_or(f64::NAN)
             );
             bar.println(line);
+        }
+    }
+}
+
+/// For naming nodes with a language model: nodes, and the tokens spent so far.
+pub(crate) fn naming(nodes: usize) -> impl FnMut(&Outcome) {
+    let bar = drawn(nodes as u64, "naming {wide_bar} {pos}/{len}, {msg}, {eta} left");
+    move |outcome| {
+        let done = outcome.asked + outcome.kept + outcome.left;
+        bar.set_message(format!("{} calls, {} tokens", outcome.asked, outcome.tokens));
+        bar.set_position(done as u64);
+        if done == nodes {
+            bar.finish_and_clear();
         }
     }
 }

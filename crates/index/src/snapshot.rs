@@ -279,6 +279,15 @@ impl Snapshot {
         self.segments.iter().map(|segment| &**segment)
     }
 
+    /// Every document, in no order of fit: segment by segment, leaf by leaf. Their scores say nothing.
+    pub fn hits(&self) -> impl Iterator<Item = Hit> {
+        let alive = |bits: &[u64], row: usize| bits[row / 64] >> (row % 64) & 1 == 1;
+        self.live.iter().enumerate().flat_map(move |(segment, bits)| {
+            let rows = (0..self.segments[segment].len()).filter(move |row| alive(bits, *row));
+            rows.map(move |row| Hit { score: 0.0, segment, row })
+        })
+    }
+
     /// The document of a hit.
     pub fn document(&self, hit: &Hit) -> Result<Document> {
         let (number, doc) = unpack(self.addresses[hit.segment][hit.row]);

@@ -63,6 +63,8 @@ fn documents_come_go_and_change_while_readers_search() {
         }
         let snapshot = Index::open(dir.path()).unwrap().snapshot().unwrap();
         assert_eq!(contents(&snapshot), expected, "round {round}");
+        let every = snapshot.hits().map(|hit| snapshot.document(&hit).unwrap());
+        assert_eq!(every.map(|d| (d.id, d.text)).collect::<BTreeMap<_, _>>(), expected, "round {round}");
         if round % 4 == 3 {
             assert_eq!(snapshot.segments().map(|s| s.len()).sum::<usize>(), expected.len());
         }

@@ -1,6 +1,6 @@
 //! Tree congruence: documents that part late should be alike.
 //!
-//! For each level, the mean cosine of pairs of documents whose likeliest leaves have their lowest common
+//! For each level, the mean cosine of pairs of documents whose ways have their lowest common
 //! ancestor there, beside the mean of all pairs. Pairs are sampled, each level as often as the others, with
 //! 95 % confidence intervals of the mean. In a congruent tree the mean rises with the level.
 

@@ -1,4 +1,7 @@
-//! Where users ask: query mass beside document mass, and how the questions drift.
+//! Where users ask: queries beside documents, and how the questions drift.
+//!
+//! Gaps are told twice: by the way that queries and documents mostly take, and by their mass, which a soft tree evens
+//! out. Drift is told by mass alone, because that varies less from one sample of queries to the next.
 
 use crate::census::Census;
 use retreever_tree::{Level, NodeId};
@@ -9,12 +12,14 @@ use serde::Serialize;
 pub struct Gap {
     /// The node.
     pub node: NodeId,
-    /// The share of all query mass.
+    /// The share of all queries that come by.
     pub queries: f64,
-    /// The share of all document mass.
+    /// The share of all documents that come by.
     pub documents: f64,
     /// The first minus the second: above 0, users ask for more than the corpus has.
     pub gap: f64,
+    /// Query mass minus document mass.
+    pub mass_gap: f64,
 }
 
 /// The gap at every node of `level`, the most wanted first.
@@ -22,8 +27,10 @@ pub fn gaps(documents: &Census, queries: &Census, level: Level) -> Vec<Gap> {
     let mut out: Vec<Gap> = level
         .nodes()
         .map(|node| {
-            let (asked, held) = (queries.share(node), documents.share(node));
-            Gap { node, queries: asked, documents: held, gap: asked - held }
+            let part = |census: &Census| census.count(node) as f64 / census.len().max(1) as f64;
+            let (asked, held) = (part(queries), part(documents));
+            let mass_gap = queries.share(node) - documents.share(node);
+            Gap { node, queries: asked, documents: held, gap: asked - held, mass_gap }
         })
         .collect();
     out.sort_by(|a, b| b.gap.total_cmp(&a.gap).then(a.node.cmp(&b.node)));
@@ -89,7 +96,7 @@ mod tests {
         let level = Depth::new(1).unwrap().leaf_level();
         let (documents, queries) = (census(vec![1.0, 0.0, 0.5, 0.5]), census(vec![0.25, 0.75]));
         let gaps = gaps(&documents, &queries, level);
-        assert_eq!((gaps[0].node, gaps[0].gap), (NodeId::new(2), 0.5));
+        assert_eq!((gaps[0].node, gaps[0].gap, gaps[0].mass_gap), (NodeId::new(2), 1.0, 0.5));
         let same = drift(&queries, &queries, level);
         assert_eq!((same.distance, same.divergence), (0.0, 0.0));
         let opposite = drift(&census(vec![1.0, 0.0]), &census(vec![0.0, 1.0]), level);

@@ -2,7 +2,7 @@
 
 use crate::census::{Census, Reach};
 use crate::clusters::{Agreement, Classes, agreement};
-use crate::keywords::{self, Keyword};
+use crate::keywords::{self, Keyword, NodeWords};
 use crate::labels;
 use crate::levels::{self, LevelReport};
 use crate::phrases::Phrases;
@@ -90,7 +90,7 @@ pub struct NodeReport {
     pub keywords: Vec<Keyword>,
     /// What sets it apart from its sibling.
     pub apart: Vec<Keyword>,
-    /// Documents whose likeliest leaf is here.
+    /// Documents that come by here.
     pub documents: usize,
     /// The share of all documents' mass.
     pub mass: f64,
@@ -132,10 +132,14 @@ impl Inspection {
             .enumerate()
             .map(|(index, (words, label))| {
                 let node = NodeId::new(index as u32);
+                let asked =
+                    queries.as_ref().filter(|_| node != NodeId::ROOT).map(|census| census.typical(node));
+                let asked = asked.and_then(|typical| Some(typical.first()?.item as usize));
+                let asked = asked.and_then(|item| Some(corpus.queries?.texts.get(item)?.as_str()));
                 NodeReport {
                     node,
                     label,
-                    summary: summary(documents.count(node), &words.keywords, &words.apart),
+                    summary: summary(documents.count(node), &about(&words, &phrases), asked),
                     keywords: words.keywords,
                     apart: words.apart,
                     documents: documents.count(node),
@@ -184,25 +188,25 @@ fn check<T>(corpus: &Corpus<'_, T>) -> Result<()> {
     Ok(())
 }
 
-fn summary(documents: usize, keywords: &[Keyword], apart: &[Keyword]) -> String {
-    let noun = if documents == 1 { "document" } else { "documents" };
+/// What a node is about; the root, which stands against nothing, is about what most documents have.
+fn about<'a>(words: &'a NodeWords, phrases: &'a Phrases) -> Vec<&'a str> {
+    let own = labels::about(words, phrases);
+    if own.is_empty() { words.keywords.iter().take(3).map(|word| word.text.as_str()).collect() } else { own }
+}
+
+/// A sentence from the words of a node, and what users typically ask if it is known.
+fn summary(documents: usize, about: &[&str], asked: Option<&str>) -> String {
     if documents == 0 {
-        return "No document has its likeliest leaf here.".to_owned();
+        return "No document comes by here.".to_owned();
     }
-    let list = |words: &[&str]| match words {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    let about = match about {
+        [] => format!("{documents} documents that share no words of their own."),
+        [one] => format!("About {one}."),
+        [most @ .., last] => format!("About {} and {last}.", most.join(", ")),
     };
-    let about: Vec<&str> = keywords.iter().take(3).map(|word| word.text.as_str()).collect();
-    let unlike: Vec<&str> =
-        apart.iter().map(|word| word.text.as_str()).filter(|word| !about.contains(word)).take(2).collect();
-    match (about.is_empty(), unlike.is_empty()) {
-        (true, _) => format!("{documents} {noun}."),
-        (false, true) => format!("{documents} {noun} about {}.", list(&about)),
-        (false, false) => {
-            format!("{documents} {noun} about {}; unlike its sibling, also {}.", list(&about), list(&unlike))
-        }
+    match asked {
+        Some(query) => format!("{about} Users ask, for example: “{}”", query.trim()),
+        None => about,
     }
 }
 

@@ -4,8 +4,8 @@
 //! keyness = (f + n) / (f_rest + n)
 //! ```
 //! where `f` is how many of a thousand documents in focus have the phrase, `f_rest` how many of a thousand of
-//! the rest, and `n` keeps rare phrases from winning. In focus are the documents whose likeliest leaf is under
-//! the node. Documents, not occurrences, are counted: one text that repeats a word makes no keyword.
+//! the rest, and `n` keeps rare phrases from winning. In focus are the documents that come by the
+//! node. Documents, not occurrences, are counted: one text that repeats a word makes no keyword.
 
 use crate::census::Census;
 use crate::phrases::{PhraseId, Phrases};
@@ -70,6 +70,8 @@ pub(crate) struct Candidate {
     pub(crate) score: f64,
     /// The share of the node's documents that have it.
     pub(crate) coverage: f64,
+    /// How many times likelier it is than in the sibling.
+    pub(crate) apart: f64,
 }
 
 /// How many documents of a node have each phrase, in order of phrases.
@@ -163,7 +165,12 @@ fn words(focus: &Focus<'_>, rival: &Focus<'_>, phrases: &Phrases) -> NodeWords {
         .map(|(all, rival)| {
             let coverage = f64::from(all.with) / focus.of as f64;
             let contrast = all.keyness.ln() + rival.keyness.ln();
-            Candidate { phrase: all.phrase, score: contrast.max(0.0) * coverage.sqrt(), coverage }
+            Candidate {
+                phrase: all.phrase,
+                score: contrast.max(0.0) * coverage.sqrt(),
+                coverage,
+                apart: rival.keyness,
+            }
         })
         .filter(|candidate| candidate.score > 0.0)
         .collect();
@@ -172,12 +179,15 @@ fn words(focus: &Focus<'_>, rival: &Focus<'_>, phrases: &Phrases) -> NodeWords {
     NodeWords { keywords: pick(against_all, phrases), apart: pick(against_rival, phrases), candidates }
 }
 
-/// The phrases with the highest keyness above 1, without those that others already say.
+/// The phrases with the highest keyness above 1, without those that others already say; such as name no subject only
+/// where there are too few that do.
 fn pick(mut scored: Vec<Scored>, phrases: &Phrases) -> Vec<Keyword> {
     scored.retain(|s| s.keyness > 1.2);
     let order = |a: &Scored, b: &Scored| {
         let width = |s: &Scored| phrases.width(s.phrase);
-        b.keyness.total_cmp(&a.keyness).then(width(b).cmp(&width(a))).then(a.phrase.cmp(&b.phrase))
+        let acts = |s: &Scored| phrases.acts(s.phrase);
+        let first = acts(a).cmp(&acts(b)).then(b.keyness.total_cmp(&a.keyness));
+        first.then(width(b).cmp(&width(a))).then(a.phrase.cmp(&b.phrase))
     };
     let pool = KEYWORDS * 12;
     if scored.len() > pool {
@@ -202,6 +212,7 @@ fn pick(mut scored: Vec<Scored>, phrases: &Phrases) -> Vec<Keyword> {
             chosen.push(new);
         }
     }
+    chosen.sort_by(|a, b| b.keyness.total_cmp(&a.keyness));
     chosen
         .into_iter()
         .map(|s| Keyword { text: phrases.text(s.phrase).to_owned(), keyness: s.keyness, documents: s.with })

@@ -2,6 +2,7 @@
 
 use crate::keywords::{Candidate, NodeWords};
 use crate::phrases::{PhraseId, Phrases};
+use crate::words::capitalised;
 use retreever_tree::{Depth, NodeId};
 use std::collections::HashSet;
 
@@ -9,6 +10,47 @@ use std::collections::HashSet;
 pub const ROOT: &str = "All documents";
 /// The label of a node without documents.
 pub const EMPTY: &str = "No documents";
+
+/// Words that name hardly anything on their own, though phrases with them may.
+const LIGHT: [&str; 34] = [
+    "month",
+    "months",
+    "year",
+    "years",
+    "day",
+    "days",
+    "week",
+    "weeks",
+    "time",
+    "times",
+    "period",
+    "level",
+    "amount",
+    "amounts",
+    "number",
+    "type",
+    "types",
+    "way",
+    "ways",
+    "thing",
+    "things",
+    "process",
+    "factor",
+    "factors",
+    "option",
+    "options",
+    "choice",
+    "situation",
+    "information",
+    "area",
+    "limits",
+    "items",
+    "product",
+    "products",
+];
+
+/// A phrase so many times likelier than in the sibling is what the branches are split by.
+const SPLIT: f64 = 2.5;
 
 /// A label for every node, in breadth-first order. Labels of siblings differ; labels of a level do where the
 /// words allow it.
@@ -33,6 +75,12 @@ pub fn of_nodes(depth: Depth, words: &[NodeWords], phrases: &Phrases) -> Vec<Str
     labels
 }
 
+/// A few phrases that say what a node is about, whatever its ancestors say.
+pub fn about<'a>(words: &NodeWords, phrases: &'a Phrases) -> Vec<&'a str> {
+    let choice = choose(&words.candidates, &[], phrases);
+    choice.chosen.into_iter().map(|phrase| phrases.text(phrase)).collect()
+}
+
 /// The phrases of a label: the `strong` first ones say what the node is about, the others only tell it from
 /// its like.
 struct Choice {
@@ -46,17 +94,20 @@ fn choose(candidates: &[Candidate], above: &[PhraseId], phrases: &Phrases) -> Ch
         let said =
             above.iter().any(|old| phrases.shared(*old, candidate.phrase) == phrases.width(candidate.phrase));
         let heard = above.iter().any(|old| phrases.shared(*old, candidate.phrase) > 0);
+        // What a parent said of both its branches is no news, unless it is this one that it was said for.
         let news = if said {
-            0.25
+            if candidate.apart >= SPLIT { 0.7 } else { 0.25 }
         } else if heard {
             0.8
         } else {
             1.0
         };
         // A phrase says more than a word, if it says it about most of the same documents.
-        let width = [1.0, 1.25, 1.3][phrases.width(candidate.phrase) - 1];
+        let width = [1.0, 1.4, 1.5][phrases.width(candidate.phrase) - 1];
         let thin = if candidate.coverage < 0.08 { 0.5 } else { 1.0 };
-        candidate.score * news * width * thin
+        let act = if phrases.acts(candidate.phrase) { 0.3 } else { 1.0 };
+        let light = if LIGHT.contains(&phrases.text(candidate.phrase)) { 0.4 } else { 1.0 };
+        candidate.score * news * width * thin * act * light
     };
     let mut ranked: Vec<(f64, PhraseId)> = candidates.iter().map(|c| (worth(c), c.phrase)).collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -78,7 +129,7 @@ fn choose(candidates: &[Candidate], above: &[PhraseId], phrases: &Phrases) -> Ch
 fn spell(Choice { chosen, strong }: &Choice, phrases: &Phrases, taken: &HashSet<String>) -> Option<String> {
     let label = |n: usize| {
         let words: Vec<&str> = chosen.iter().take(n).map(|phrase| phrases.text(*phrase)).collect();
-        capitalise(&words.join(", "))
+        capitalised(&words.join(", "))
     };
     if chosen.is_empty() {
         return None;
@@ -91,15 +142,10 @@ fn spell(Choice { chosen, strong }: &Choice, phrases: &Phrases, taken: &HashSet<
 
 fn fallback(node: NodeId, words: &NodeWords) -> String {
     match words.keywords.first() {
-        Some(word) => capitalise(&word.text),
+        Some(word) => capitalised(&word.text),
         None if words.candidates.is_empty() => format!("{EMPTY} ({node})"),
         None => format!("Node {node}"),
     }
-}
-
-fn capitalise(text: &str) -> String {
-    let mut signs = text.chars();
-    signs.next().map(|first| first.to_uppercase().chain(signs).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! Everything here is a pure function of texts, [`Assignments`](retreever_tree::Assignments) and metadata.
 //! [`census`] counts, [`keywords`] and [`labels`] put nodes into words (or [`llm`], with a language model), [`congruence`], [`clusters`] and
 //! [`levels`] judge the tree, [`demand`] compares where users ask with what there is to read, and
-//! [`Inspection`] holds all of it for one corpus. Drawing is left to others.
+//! [`Inspection`] holds all of it for one corpus; a [`Report`] puts it on paper. Drawing the tree is left to others.
 //!
 //! ```
 //! use retreever_inspect::{Corpus, Inspection};
@@ -23,13 +23,18 @@ pub mod census;
 pub mod clusters;
 pub mod congruence;
 pub mod demand;
+mod fragments;
+mod grammar;
 mod inspection;
 pub mod keywords;
 pub mod labels;
 pub mod levels;
+mod lexicon;
 pub mod llm;
 pub mod phrases;
+mod report;
 mod stop_words;
 pub mod words;
 
 pub use inspection::{Corpus, Error, FieldReport, Inspection, NodeReport, Queries, Result};
+pub use report::Report;

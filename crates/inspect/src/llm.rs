@@ -79,7 +79,7 @@ pub struct Outcome {
     pub asked: usize,
     /// Nodes named by replies kept from earlier runs.
     pub kept: usize,
-    /// Nodes that kept their automatic label.
+    /// Nodes that kept their automatic label; with the two above, all that were looked at.
     pub left: usize,
     /// Tokens spent.
     pub tokens: u64,
@@ -103,7 +103,8 @@ pub fn estimate<T: AsRef<str>>(inspection: &Inspection, texts: &[T]) -> Estimate
     })
 }
 
-/// Names the nodes of an inspection, from the leaves to the root. Replies are kept in `cache`.
+/// Names the nodes of an inspection, from the leaves to the root; the observer hears of each. Replies are kept in
+/// `cache`.
 pub fn name<T: AsRef<str>>(
     inspection: &mut Inspection,
     texts: &[T],
@@ -113,10 +114,9 @@ pub fn name<T: AsRef<str>>(
 ) -> Outcome {
     let mut outcome = Outcome::default();
     let mut refused = fs::create_dir_all(cache).err().map(|error| format!("{}: {error}", cache.display()));
-    for index in (0..inspection.nodes.len()).rev() {
-        if inspection.nodes[index].documents == 0 {
-            continue;
-        }
+    let filled: Vec<usize> =
+        (0..inspection.nodes.len()).rev().filter(|index| inspection.nodes[*index].documents > 0).collect();
+    for (done, index) in filled.into_iter().enumerate() {
         let prompt = prompt(inspection, texts, &inspection.nodes[index]);
         let path = cache.join(key(chat.model(), &prompt));
         if let Some(name) = fs::read(&path).ok().and_then(|kept| serde_json::from_slice(&kept).ok()) {
@@ -133,11 +133,9 @@ pub fn name<T: AsRef<str>>(
                 Err(ChatError::Again(why)) => outcome.failure = Some(why),
             }
         }
-        outcome.left = 0;
+        outcome.left = done + 1 - outcome.asked - outcome.kept;
         observer(&outcome);
     }
-    let filled = inspection.nodes.iter().filter(|node| node.documents > 0).count();
-    outcome.left = filled - outcome.asked - outcome.kept;
     outcome.failure = refused.or(outcome.failure);
     outcome
 }

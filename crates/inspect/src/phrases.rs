@@ -4,10 +4,11 @@
 //! words are frequent, a triple only if its pairs are, or if it is two words around a stop word ("loss of
 //! income"). So memory grows with what is frequent, not with the corpus.
 
-use crate::stop_words::{self, StopWords};
-use crate::words::{self, Piece};
+use crate::fragments::Fragments;
+use crate::lexicon::{BREAK, Lexicon};
 use rayon::prelude::*;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// A phrase of the vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,11 +21,6 @@ impl PhraseId {
     }
 }
 
-/// No phrase crosses this.
-const BREAK: u32 = u32::MAX;
-/// Only this many words of a document are read: subjects show early, and no single text may fill memory.
-const WORDS: usize = 400;
-
 /// Words that share so many first letters mostly share their root.
 const ALIKE: usize = 5;
 
@@ -33,6 +29,7 @@ pub struct Phrases {
     surfaces: Vec<String>,
     words: Vec<[u32; 3]>, // BREAK where a phrase is shorter
     frequency: Vec<u32>,
+    acts: Vec<bool>,
     of: Vec<Vec<PhraseId>>,
 }
 
@@ -40,7 +37,8 @@ impl Phrases {
     /// The phrases of `texts` that stand in at least [`least`](Phrases::least) of them.
     pub fn new<T: AsRef<str> + Sync>(texts: &[T]) -> Self {
         let least = Self::least(texts.len());
-        let (mut lexicon, documents) = Lexicon::read(texts);
+        let (lexicon, documents) = Lexicon::read(texts);
+        let acts = lexicon.acts(&documents);
         let singles = frequent(&documents, least, |words, at| {
             (words[at] != BREAK && lexicon.tells[words[at] as usize]).then(|| [words[at], BREAK, BREAK])
         });
@@ -58,30 +56,37 @@ impl Phrases {
             }
             _ => None,
         });
-        let mut found: Vec<([u32; 3], u32)> = singles.into_iter().chain(pairs).chain(triples).collect();
+        let found: HashMap<[u32; 3], u32> = singles.into_iter().chain(pairs).chain(triples).collect();
+        let fragments = Fragments::new(&found, BREAK);
+        let mut found: Vec<([u32; 3], u32)> =
+            found.into_iter().filter(|(words, _)| !fragments.contains(words)).collect();
         found.sort_unstable();
         let ids: HashMap<[u32; 3], PhraseId> =
             found.iter().enumerate().map(|(id, (words, _))| (*words, PhraseId(id as u32))).collect();
-        let of = documents
-            .par_iter()
-            .map(|words| {
-                let mut out: Vec<PhraseId> = (0..words.len())
-                    .flat_map(|at| keys(words, at))
-                    .filter_map(|key| ids.get(&key).copied())
-                    .collect();
+        let counts = || found.iter().map(|_| AtomicU32::new(0)).collect::<Vec<_>>();
+        let (met, named) = (counts(), counts());
+        let of = (0..documents.len())
+            .into_par_iter()
+            .map(|document| {
+                let words = &documents[document];
+                let mut out: Vec<PhraseId> = Vec::new();
+                for (at, key) in (0..words.len()).flat_map(|at| keys(words, at).map(move |key| (at, key))) {
+                    let Some(phrase) = ids.get(&key) else { continue };
+                    out.push(*phrase);
+                    met[phrase.index()].fetch_add(1, Relaxed);
+                    named[phrase.index()].fetch_add(u32::from(lexicon.is_name(document, at, &key)), Relaxed);
+                }
                 out.sort_unstable();
                 out.dedup();
                 out
             })
             .collect();
-        let surfaces = lexicon.surfaces();
-        let spell = |words: &[u32; 3]| {
-            let words: Vec<&str> =
-                words.iter().filter(|w| **w != BREAK).map(|w| surfaces[*w as usize].as_str()).collect();
-            words.join(" ")
-        };
+        let name = |phrase: usize| 2 * named[phrase].load(Relaxed) > met[phrase].load(Relaxed);
+        let parts = |words: &[u32; 3]| (*words).into_iter().filter(|word| *word != BREAK);
+        let spell = |(id, (words, _)): (usize, &([u32; 3], u32))| lexicon.spell(parts(words), name(id));
         Self {
-            surfaces: found.iter().map(|(words, _)| spell(words)).collect(),
+            surfaces: found.iter().enumerate().map(spell).collect(),
+            acts: found.iter().map(|(words, _)| parts(words).any(|word| acts[word as usize])).collect(),
             words: found.iter().map(|(words, _)| *words).collect(),
             frequency: found.iter().map(|(_, frequency)| *frequency).collect(),
             of,
@@ -125,6 +130,11 @@ impl Phrases {
     /// The phrases of a document, each once, in order.
     pub fn of(&self, document: u32) -> &[PhraseId] {
         &self.of[document as usize]
+    }
+
+    /// Whether a word of it mostly acts, so that it hardly names a subject.
+    pub fn acts(&self, phrase: PhraseId) -> bool {
+        self.acts[phrase.index()]
     }
 
     /// How many words the phrase has.
@@ -183,99 +193,6 @@ fn frequent(
         .reduce(HashMap::new, merge);
     counts.retain(|_, n| *n >= least);
     counts
-}
-
-/// The words of a corpus.
-#[derive(Default)]
-struct Lexicon {
-    ids: HashMap<String, u32>,
-    /// Whether the word can stand at the edge of a phrase.
-    tells: Vec<bool>,
-    /// Whether the word can link two others.
-    links: Vec<bool>,
-    /// How often each spelling of each word was met.
-    spellings: Vec<HashMap<String, u32>>,
-    /// The number of a spelling, so that its stem is made once.
-    seen: HashMap<String, u32>,
-}
-
-impl Lexicon {
-    fn read<T: AsRef<str>>(texts: &[T]) -> (Self, Vec<Vec<u32>>) {
-        let mut lexicon = Self::default();
-        let documents = texts.iter().map(|text| lexicon.number(text.as_ref())).collect();
-        lexicon.judge();
-        (lexicon, documents)
-    }
-
-    /// Tells subjects from grammar, once all is read.
-    fn judge(&mut self) {
-        let count = |id: &u32| self.spellings[*id as usize].values().sum();
-        let stop = StopWords::of(self.ids.iter().map(|(stem, id)| (stem.as_str(), count(id))));
-        self.tells = vec![false; self.spellings.len()];
-        self.links = vec![false; self.spellings.len()];
-        for (stem, id) in &self.ids {
-            self.links[*id as usize] = stop.contains(stem) && stop_words::links(stem);
-            self.tells[*id as usize] = !stop.contains(stem) && words::is_telling(stem);
-        }
-    }
-
-    fn number(&mut self, text: &str) -> Vec<u32> {
-        let mut out: Vec<u32> = Vec::new();
-        // The cut is at a place between characters; the words behind it are not read.
-        let cut = text.char_indices().nth(WORDS * 12).map_or(text.len(), |(at, _)| at);
-        words::pieces(&text[..cut], |piece| match piece {
-            _ if out.len() >= WORDS => {}
-            Piece::Break if out.last().is_none_or(|last| *last == BREAK) => {}
-            Piece::Break => out.push(BREAK),
-            Piece::Word(word) => out.push(self.word(word)),
-        });
-        out
-    }
-
-    fn word(&mut self, word: &str) -> u32 {
-        if let Some(id) = self.seen.get(word) {
-            let id = *id;
-            if let Some(count) = self.spellings[id as usize].get_mut(word) {
-                *count += 1;
-            }
-            return id;
-        }
-        let stem = words::stem(word);
-        let id = match self.ids.get(&stem) {
-            Some(id) => *id,
-            None => {
-                let id = self.spellings.len() as u32;
-                self.spellings.push(HashMap::new());
-                self.ids.insert(stem, id);
-                id
-            }
-        };
-        self.spellings[id as usize].insert(word.to_owned(), 1);
-        self.seen.insert(word.to_owned(), id);
-        id
-    }
-
-    /// How each word is mostly spelt. Capitals win only if nearly always used, as in names.
-    fn surfaces(&mut self) -> Vec<String> {
-        let spell = |spellings: &HashMap<String, u32>| {
-            let total: u32 = spellings.values().sum();
-            let mut ranked: Vec<(&String, u32)> = spellings.iter().map(|(word, n)| (word, *n)).collect();
-            ranked.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(b.0.cmp(a.0)));
-            let (best, count) = ranked[0];
-            let lower = best.to_lowercase();
-            let name = best != &lower && count * 5 >= total * 3;
-            if name { best.clone() } else { lower }
-        };
-        let mut out: Vec<String> = self.spellings.iter().map(spell).collect();
-        for word in &mut out {
-            for tail in ["'s", "’s"] {
-                if let Some(short) = word.strip_suffix(tail) {
-                    *word = short.to_owned();
-                }
-            }
-        }
-        out
-    }
 }
 
 #[cfg(test)]

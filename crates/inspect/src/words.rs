@@ -77,6 +77,12 @@ pub fn is_telling(word: &str) -> bool {
     word.chars().any(char::is_alphabetic) && (word.chars().count() > 1 || word.chars().all(unspaced))
 }
 
+/// The text with its first letter as a capital.
+pub fn capitalised(text: &str) -> String {
+    let mut signs = text.chars();
+    signs.next().map(|first| first.to_uppercase().chain(signs).collect()).unwrap_or_default()
+}
+
 /// The text without markup: a `<`, a letter or slash, and no more than 300 bytes to the `>`.
 fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains('<') {

@@ -135,6 +135,11 @@ impl Retriever {
         Ok(Self { encoder: Some(encoder), tree: saved.tree, index })
     }
 
+    /// The encoder; nothing for embeddings made elsewhere.
+    pub fn encoder(&self) -> Option<&CachedEncoder> {
+        self.encoder.as_ref()
+    }
+
     /// The tree.
     pub fn tree(&self) -> &Tree {
         &self.tree

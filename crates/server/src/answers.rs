@@ -1,15 +1,17 @@
 //! The shapes of the answers. Every text of the corpus is a JSON string here, and nothing else anywhere.
 
-use crate::explorer::Explorer;
+use crate::explorer::{Explorer, Found};
 use crate::{Error, Result};
-use retreever_index::{Document, Explanation, Hit};
+use retreever_index::{Document, Explanation};
 use retreever_inspect::NodeReport;
+use retreever_inspect::census::descend;
 use retreever_inspect::clusters::Agreement;
 use retreever_inspect::keywords::Keyword;
 use retreever_inspect::levels::LevelReport;
 use retreever_tree::{Assignments, Level, NodeId};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Characters of a text in a list; the whole text is asked for by id.
 const EXCERPT: usize = 700;
@@ -17,6 +19,8 @@ const EXCERPT: usize = 700;
 const GLANCE: usize = 6;
 /// Nodes that are named in the explanation of a hit.
 const SHARES: usize = 24;
+/// The level of the subjects that a score is summed by.
+const SUBJECTS: usize = 4;
 
 /// The whole tree at a glance.
 #[derive(Serialize)]
@@ -109,7 +113,7 @@ pub(crate) struct NodeAnswer<'a> {
     rank: usize,
     label: &'a str,
     summary: &'a str,
-    keywords: &'a [Keyword],
+    keywords: Vec<WordAnswer<'a>>,
     documents: usize,
     mass: f64,
     queries: Option<f64>,
@@ -134,7 +138,22 @@ struct BranchAnswer<'a> {
     label: &'a str,
     documents: usize,
     /// What sets this branch apart from the other.
-    apart: &'a [Keyword],
+    apart: Vec<WordAnswer<'a>>,
+}
+
+#[derive(Serialize)]
+struct WordAnswer<'a> {
+    text: &'a str,
+    keyness: f64,
+    documents: u32,
+}
+
+fn words(keywords: &[Keyword]) -> Vec<WordAnswer<'_>> {
+    let answer = |word| {
+        let Keyword { text, keyness, documents }: &Keyword = word;
+        WordAnswer { text, keyness: (keyness * 100.0).round() / 100.0, documents: *documents }
+    };
+    keywords.iter().map(answer).collect()
 }
 
 #[derive(Serialize)]
@@ -172,7 +191,7 @@ impl<'a> NodeAnswer<'a> {
                 node: child,
                 label: &report.label,
                 documents: report.documents,
-                apart: &report.apart,
+                apart: words(&report.apart),
             })
         });
         let typical = this.typical.iter().map(|typical| {
@@ -186,10 +205,10 @@ impl<'a> NodeAnswer<'a> {
             rank: node.rank(),
             label: &this.label,
             summary: &this.summary,
-            keywords: &this.keywords,
+            keywords: words(&this.keywords),
             documents: this.documents,
-            mass: this.mass,
-            queries: this.queries,
+            mass: round(this.mass),
+            queries: this.queries.map(round),
             entropy: round(this.entropy),
             path: steps.collect::<Result<_>>()?,
             branches: branches.collect::<Result<_>>()?,
@@ -256,7 +275,7 @@ pub(crate) struct DocumentsAnswer {
     pub(crate) documents: Vec<DocumentAnswer>,
 }
 
-/// How much of an item reaches each node, in breadth-first order.
+/// How much of an item reaches each node, in breadth-first order, and where it mostly goes.
 #[derive(Serialize)]
 pub(crate) struct RouteAnswer {
     leaf: NodeId,
@@ -270,7 +289,7 @@ impl RouteAnswer {
         for level in item.depth().levels() {
             reach.extend(row.at(level).iter().map(|p| (p * 1e6).round() / 1e6));
         }
-        Self { leaf: row.leaf().node(item.depth()), reach }
+        Self { leaf: descend(row).node(item.depth()), reach }
     }
 }
 
@@ -289,8 +308,10 @@ pub(crate) struct HitAnswer {
     document: DocumentAnswer,
     /// The last node that the ways of query and document share.
     parting: NodeId,
-    /// The leaf that the document is most in.
-    leaf: Option<NodeId>,
+    /// The leaf where the document's way ends.
+    leaf: NodeId,
+    /// What the subjects carried: the same score by nodes of a general level, the largest first.
+    subjects: Vec<(NodeId, f64)>,
     /// What the leading nodes carried.
     shares: Vec<(NodeId, f64)>,
     /// What all other nodes carried.
@@ -298,17 +319,31 @@ pub(crate) struct HitAnswer {
 }
 
 impl HitAnswer {
-    pub(crate) fn new((document, hit, explanation): (Document, Hit, Explanation)) -> Self {
+    pub(crate) fn new(Found { document, hit, explanation, leaf, parting }: Found) -> Self {
         let rest = explanation.shares.iter().skip(SHARES).map(|share| share.score).sum();
         Self {
             score: hit.score,
             document: DocumentAnswer::excerpt(document),
-            parting: explanation.parting,
-            leaf: explanation.document.last().map(|step| step.node),
+            parting,
+            leaf,
+            subjects: subjects(&explanation),
             shares: explanation.shares.iter().take(SHARES).map(|share| (share.node, share.score)).collect(),
             others: rest,
         }
     }
+}
+
+/// The shares summed by their ancestors at the level of [`SUBJECTS`], or above.
+fn subjects(explanation: &Explanation) -> Vec<(NodeId, f64)> {
+    let mut sums: BTreeMap<NodeId, f64> = BTreeMap::new();
+    for share in &explanation.shares {
+        let steps = share.node.path();
+        let subject = steps.take_while(|node| node.level().get() <= SUBJECTS).last().unwrap_or(share.node);
+        *sums.entry(subject).or_default() += share.score;
+    }
+    let mut sums: Vec<(NodeId, f64)> = sums.into_iter().collect();
+    sums.sort_by(|a, b| b.1.total_cmp(&a.1));
+    sums
 }
 
 /// One node as JSON, as `/api/node/{id}` answers it.

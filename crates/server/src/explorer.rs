@@ -2,6 +2,7 @@
 
 use crate::{Error, Result};
 use retreever_index::{Document, Explanation, Hit, Query, Snapshot};
+use retreever_inspect::census::descend;
 use retreever_inspect::llm::{self, Budget, Chat, Estimate, Outcome};
 use retreever_inspect::{Corpus, Inspection, Queries};
 use retreever_tree::{Assignments, Level, NodeId};
@@ -31,6 +32,17 @@ pub struct Known {
     pub assignments: Assignments,
 }
 
+/// A document found, and why.
+pub(crate) struct Found {
+    pub(crate) document: Document,
+    pub(crate) hit: Hit,
+    pub(crate) explanation: Explanation,
+    /// Where the document's way ends.
+    pub(crate) leaf: NodeId,
+    /// The last node that the ways of query and document share.
+    pub(crate) parting: NodeId,
+}
+
 /// An index, inspected and ready to answer.
 pub struct Explorer {
     /// What is said about the nodes.
@@ -53,7 +65,7 @@ impl Explorer {
         known: Option<Known>,
     ) -> Result<Self> {
         let shape = snapshot.shape();
-        let hits = every(&snapshot)?;
+        let hits: Vec<Hit> = snapshot.hits().collect();
         let mut rows = Vec::with_capacity(hits.len() * shape.nesting.row_width(shape.depth));
         let (mut texts, mut metadata, mut numbers) = (Vec::new(), Vec::new(), HashMap::new());
         for (number, hit) in hits.iter().enumerate() {
@@ -77,6 +89,18 @@ impl Explorer {
             Ok(joined(&document.title, &document.text))
         });
         texts.collect()
+    }
+
+    /// Some documents, evenly taken, and where they are.
+    pub fn sample(&self, most: usize) -> Result<(Vec<Document>, Assignments)> {
+        let shape = self.snapshot.shape();
+        let step = self.hits.len().div_ceil(most.max(1)).max(1);
+        let (mut documents, mut rows) = (Vec::new(), Vec::new());
+        for hit in self.hits.iter().step_by(step) {
+            documents.push(self.snapshot.document(hit)?);
+            rows.extend(self.snapshot.assignment(hit)?);
+        }
+        Ok((documents, Assignments::new(shape.depth, shape.nesting, rows)?))
     }
 
     /// What naming every node with a language model would take.
@@ -125,18 +149,21 @@ impl Explorer {
     }
 
     /// The nearest documents of an assignment, with the reasons.
-    pub(crate) fn search(
-        &self,
-        query: &Assignments,
-        k: usize,
-        level: Level,
-    ) -> Result<Vec<(Document, Hit, Explanation)>> {
+    pub(crate) fn search(&self, query: &Assignments, k: usize, level: Level) -> Result<Vec<Found>> {
+        let (shape, end) = (self.snapshot.shape(), descend(query.row(0)).node(query.depth()));
         let query = Query { level: Some(level), ..Query::new(query.row(0), k) };
         let answer = self.snapshot.search(&query)?;
-        let found = answer
-            .hits
-            .iter()
-            .map(|hit| Ok((self.snapshot.document(hit)?, *hit, self.snapshot.explain(&query, hit)?)));
+        let found = answer.hits.iter().map(|hit| {
+            let row = Assignments::new(shape.depth, shape.nesting, self.snapshot.assignment(hit)?)?;
+            let leaf = descend(row.row(0)).node(shape.depth);
+            Ok(Found {
+                document: self.snapshot.document(hit)?,
+                hit: *hit,
+                explanation: self.snapshot.explain(&query, hit)?,
+                leaf,
+                parting: leaf.common_ancestor(end),
+            })
+        });
         found.collect()
     }
 
@@ -158,22 +185,6 @@ impl Explorer {
         }
         Ok(node)
     }
-}
-
-/// Every document, in the order of an exact search for nothing in particular.
-fn every(snapshot: &Snapshot) -> Result<Vec<Hit>> {
-    let shape = snapshot.shape();
-    let rows = match shape.nesting {
-        retreever_tree::Nesting::Nested => vec![1.0 / shape.depth.leaves() as f32; shape.depth.leaves()],
-        retreever_tree::Nesting::PerLevel => {
-            shape.depth.levels().flat_map(|l| vec![1.0 / l.width() as f32; l.width()]).collect()
-        }
-    };
-    let even = Assignments::new(shape.depth, shape.nesting, rows)?;
-    if snapshot.is_empty() {
-        return Ok(Vec::new());
-    }
-    Ok(snapshot.search(&Query::new(even.row(0), snapshot.len()))?.hits)
 }
 
 fn joined(title: &str, text: &str) -> String {

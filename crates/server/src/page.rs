@@ -6,14 +6,17 @@ use axum::Router;
 use axum::http::header;
 use axum::routing::get;
 use retreever_tree::NodeId;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Modules after those that they import.
-const MODULES: [(&str, &str); 8] = [
+const MODULES: [(&str, &str); 11] = [
+    ("/view.js", include_str!("../../../web/view.js")),
     ("/api.js", include_str!("../../../web/api.js")),
     ("/elements.js", include_str!("../../../web/elements.js")),
     ("/colour.js", include_str!("../../../web/colour.js")),
     ("/drawing.js", include_str!("../../../web/drawing.js")),
+    ("/gestures.js", include_str!("../../../web/gestures.js")),
+    ("/picture.js", include_str!("../../../web/picture.js")),
     ("/panel.js", include_str!("../../../web/panel.js")),
     ("/finder.js", include_str!("../../../web/finder.js")),
     ("/flow.js", include_str!("../../../web/flow.js")),
@@ -41,7 +44,10 @@ pub fn standalone(explorer: &Explorer) -> Result<String> {
     let mut tree = serde_json::to_value(TreeAnswer::new(explorer)).map_err(unwritable)?;
     tree["can_route"] = json!(false);
     let nodes = (0..explorer.inspection.depth().nodes() as u32)
-        .map(|id| serde_json::to_value(NodeAnswer::new(explorer, NodeId::new(id))?).map_err(unwritable))
+        .map(|id| {
+            let answer = NodeAnswer::new(explorer, NodeId::new(id))?;
+            Ok(carried(serde_json::to_value(answer).map_err(unwritable)?))
+        })
         .collect::<Result<Vec<_>>>()?;
     // No `<` is left in the data, so nothing in it can end the element that holds it.
     let data = json!({ "tree": tree, "nodes": nodes }).to_string().replace('<', "\\u003c");
@@ -56,6 +62,25 @@ pub fn standalone(explorer: &Explorer) -> Result<String> {
                 "<script type=\"application/json\" id=\"data\">{data}</script>\n<script type=\"module\">{script}</script>"
             ),
         ))
+}
+
+/// Documents of a node that the file carries, and the characters of each.
+const CARRIED: (usize, usize) = (3, 400);
+
+/// A node without its path, which follows from the tree, and with the beginnings of a few documents.
+fn carried(mut node: Value) -> Value {
+    if let Some(fields) = node.as_object_mut() {
+        fields.remove("path");
+    }
+    if let Some(documents) = node["typical"].as_array_mut() {
+        documents.truncate(CARRIED.0);
+        for document in documents {
+            let text: String =
+                document["text"].as_str().unwrap_or_default().chars().take(CARRIED.1).collect();
+            document["text"] = Value::String(text);
+        }
+    }
+    node
 }
 
 fn unwritable(error: serde_json::Error) -> Error {

@@ -63,9 +63,79 @@ fn every_call_answers() {
             hit["shares"].as_array().unwrap().iter().map(|share| share[1].as_f64().unwrap()).sum();
         let all = shares + hit["others"].as_f64().unwrap();
         assert!((all - hit["score"].as_f64().unwrap()).abs() < 1e-6, "{hit}");
+        let subjects: f64 =
+            hit["subjects"].as_array().unwrap().iter().map(|share| share[1].as_f64().unwrap()).sum();
+        assert!((subjects - hit["score"].as_f64().unwrap()).abs() < 1e-6, "{hit}");
     }
     assert_eq!(json(&served, "/api/search?document=d3&level=1")["level"], 1);
     assert_eq!(json(&served, "/api")["openapi"], "3.1.0");
+}
+
+/// Whether `value` has what the schema requires and nothing of another type.
+fn fits(value: &Value, schema: &Value, all: &Value) -> Result<(), String> {
+    if let Some(name) = schema["$ref"].as_str() {
+        return fits(value, &all[name.rsplit('/').next().unwrap()], all);
+    }
+    if let Some(parts) = schema["allOf"].as_array() {
+        return parts.iter().try_for_each(|part| fits(value, part, all));
+    }
+    if let Some(choices) = schema["oneOf"].as_array() {
+        let fitting = choices.iter().filter(|choice| fits(value, choice, all).is_ok()).count();
+        return if fitting == 1 { Ok(()) } else { Err(format!("{fitting} choices fit {value}")) };
+    }
+    let types: Vec<&str> = match &schema["type"] {
+        Value::Array(types) => types.iter().filter_map(Value::as_str).collect(),
+        one => one.as_str().into_iter().collect(),
+    };
+    let is = |name: &&str| match *name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        other => panic!("the schema has a type {other}"),
+    };
+    if !types.iter().any(is) {
+        return Err(format!("{value} is none of {types:?}"));
+    }
+    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        value.get(name).ok_or_else(|| format!("{name} is missing"))?;
+    }
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        if let Some(field) = value.get(name) {
+            fits(field, schema, all).map_err(|why| format!("{name}: {why}"))?;
+        }
+    }
+    match schema.get("items") {
+        Some(each) => value.as_array().into_iter().flatten().try_for_each(|item| fits(item, each, all)),
+        None => Ok(()),
+    }
+}
+
+#[test]
+fn answers_are_as_the_description_says() {
+    let served = Served::start(Guard::ThisMachine);
+    let described = json(&served, "/api");
+    let all = &described["components"]["schemas"];
+    for (path, call) in [
+        ("/api/tree", "/api/tree"),
+        ("/api/node/0", "/api/node/{id}"),
+        ("/api/node/7", "/api/node/{id}"),
+        ("/api/documents?node=1&size=3", "/api/documents"),
+        ("/api/documents?id=d3", "/api/documents"),
+        ("/api/route?q=flood", "/api/route"),
+        ("/api/search?q=flood", "/api/search"),
+        ("/api/search?document=d3&level=2&k=5", "/api/search"),
+    ] {
+        let schema =
+            &described["paths"][call]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
+        fits(&json(&served, path), schema, all).unwrap_or_else(|why| panic!("{path}: {why}"));
+    }
+    let (status, _, body) = get(&served, "/api/node/99", "");
+    assert_eq!(status, 404);
+    fits(&serde_json::from_str(&body).unwrap(), &all["Error"], all).unwrap();
 }
 
 #[test]

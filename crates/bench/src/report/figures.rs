@@ -1,10 +1,8 @@
 //! The figures of the paper as views of the rows: which lines, at which points.
 
-use super::bars::{Bar, Bars, Group};
-use super::chart::{Axis, Chart, Look, Marker, Series, Stroke};
 use super::pooled::{Pooled, full, sizes};
 use super::row::{Method, Row, Search};
-use super::scale::Spread;
+use retreever_figures::{Axis, Bar, Bars, Chart, Group, Look, Marker, Series, Spread, Stroke};
 
 /// The colour of a method, the same in every figure (see the page's `--c0` ...).
 fn colour(method: Method) -> usize {
@@ -46,7 +44,7 @@ fn by_size(pooled: &[Pooled<'_>], of: impl Fn(&Row) -> f64 + Copy) -> Vec<Series
         .map(|method| {
             let point = |group: &&Pooled<'_>| Some((group.key.size? as f64, group.stat(of).mean));
             let points = sizes(pooled, method).iter().filter_map(point).collect();
-            Series { name: sized_name(method), look: look(method), points }
+            Series { name: sized_name(method), look: look(method), points, margins: Vec::new() }
         })
         .collect()
 }
@@ -56,7 +54,7 @@ const SIZE_AXIS: Axis = Axis { label: "numbers that represent an item", spread: 
 /// nDCG@10 against the size of the representation.
 pub(super) fn coarse_to_fine(pooled: &[Pooled<'_>]) -> Chart {
     Chart {
-        name: "nDCG@10 against the size of the representation",
+        name: "nDCG@10 against the size of the representation".into(),
         x: SIZE_AXIS,
         y: Axis { label: "nDCG@10", spread: Spread::Linear, unit: "" },
         series: by_size(pooled, |row| row.measures.ndcg.at_10),
@@ -66,7 +64,7 @@ pub(super) fn coarse_to_fine(pooled: &[Pooled<'_>]) -> Chart {
 /// Latency against the size of the representation.
 pub(super) fn latency(pooled: &[Pooled<'_>]) -> Chart {
     Chart {
-        name: "latency against the size of the representation",
+        name: "latency against the size of the representation".into(),
         x: SIZE_AXIS,
         y: Axis { label: "milliseconds per query, alone", spread: Spread::Log10, unit: "" },
         series: by_size(pooled, |row| row.latency_ms),
@@ -93,11 +91,16 @@ pub(super) fn approximate(pooled: &[Pooled<'_>]) -> Chart {
                 .filter(|point| point.0 > 0.0)
                 .collect();
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            Series { name: line_name(method, search), look: line_look(method, search), points }
+            Series {
+                name: line_name(method, search),
+                look: line_look(method, search),
+                points,
+                margins: Vec::new(),
+            }
         })
         .collect();
     Chart {
-        name: "nDCG@10 against the share of the corpus read",
+        name: "nDCG@10 against the share of the corpus read".into(),
         x: Axis { label: "share of the corpus read", spread: Spread::Log10, unit: "%" },
         y: Axis { label: "nDCG@10", spread: Spread::Linear, unit: "" },
         series,
@@ -134,7 +137,7 @@ pub(super) fn share_of_peak(pooled: &[Pooled<'_>]) -> Bars {
         Group { heading: heading.into(), bars: SIZED.into_iter().filter_map(bar).collect() }
     };
     Bars {
-        name: "share of peak nDCG@10 at smaller sizes",
+        name: "share of peak nDCG@10 at smaller sizes".into(),
         groups: vec![group(4, "at 1/4 of the full size"), group(8, "at 1/8 of the full size")],
     }
 }

@@ -3,14 +3,10 @@
 //! A [`Row`] says which method ranked, at which size, searched how, with which seed, and carries the command that makes
 //! it again. [`Report::to_html`] is a pure function: tables and figures are views of the rows.
 
-mod bars;
-mod chart;
 mod figures;
-mod markup;
 mod page;
 mod pooled;
 mod row;
-mod scale;
 mod tables;
 
 pub use row::{Ablation, Method, Row, Search, Summaries, Variant};

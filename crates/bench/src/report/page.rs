@@ -1,63 +1,62 @@
 //! The page: what was compared, the headline numbers, tables, figures, and every row.
-//!
-//! One file without scripts or anything fetched: it reads offline, in light and dark, on a narrow screen and on paper.
 
 use super::figures::{self, kept};
-use super::markup::{Escaped, grouped};
 use super::pooled::{Pooled, full, pool};
 use super::row::{Ablation, Method, Search};
 use super::tables;
 use super::{DataFacts, Report};
-use std::fmt::Write;
-
-const STYLE: &str = include_str!("page.css");
+use retreever_figures::{Escaped, Page, grouped};
 
 /// The whole page.
 pub(super) fn render(report: &Report) -> String {
     let pooled = pool(&report.rows);
     let DataFacts { name, documents, training_pairs, test_queries } = &report.data;
-    let mut html = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-         <title>ReTreever on {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         <h1>ReTreever beside its baselines: {title}</h1>\n\
-         <p class=\"facts\">{} documents, {} training pairs, {} test queries. Frozen encoder: {}, {} numbers. \
-         Measured on {}.</p>\n",
+    let mut page =
+        Page::new(&format!("ReTreever on {name}"), &format!("ReTreever beside its baselines: {name}"));
+    page.facts(&format!(
+        "{} documents, {} training pairs, {} test queries. Frozen encoder: {}, {} numbers. Measured on {}.",
         grouped(*documents),
         grouped(*training_pairs),
         grouped(*test_queries),
-        Escaped(&report.encoder),
+        report.encoder,
         grouped(report.width),
-        Escaped(&report.machine),
-        title = Escaped(name),
-    );
-    tiles(&mut html, &pooled);
-    section(&mut html, "Hierarchical methods", HIERARCHICAL, &tables::hierarchical(&pooled));
-    section(&mut html, "Representations", REPRESENTATIONS, &tables::representations(&pooled));
-    figure(&mut html, "Coarse to fine", COARSE_TO_FINE, &figures::coarse_to_fine(&pooled).to_svg());
-    figure(&mut html, "What a smaller size keeps", SHARE_OF_PEAK, &figures::share_of_peak(&pooled).to_svg());
-    figure(&mut html, "Approximate search", APPROXIMATE, &figures::approximate(&pooled).to_svg());
-    figure(&mut html, "Latency", LATENCY, &figures::latency(&pooled).to_svg());
+        report.machine,
+    ));
+    page.tiles(&tiles(&pooled));
+    page.section("Hierarchical methods", HIERARCHICAL);
+    page.html(&tables::hierarchical(&pooled));
+    page.section("Representations", REPRESENTATIONS);
+    page.html(&tables::representations(&pooled));
+    for (heading, note, svg) in [
+        ("Coarse to fine", COARSE_TO_FINE, figures::coarse_to_fine(&pooled).to_svg()),
+        ("What a smaller size keeps", SHARE_OF_PEAK, figures::share_of_peak(&pooled).to_svg()),
+        ("Approximate search", APPROXIMATE, figures::approximate(&pooled).to_svg()),
+        ("Latency", LATENCY, figures::latency(&pooled).to_svg()),
+    ] {
+        page.section(heading, note);
+        page.figure(&svg);
+    }
     let ablations: Vec<(Ablation, String)> = Ablation::ALL
         .into_iter()
         .filter_map(|ablation| Some((ablation, tables::ablation(&pooled, ablation)?)))
         .collect();
     if !ablations.is_empty() {
-        section(&mut html, "Ablations", ABLATIONS, "");
+        page.section("Ablations", ABLATIONS);
         for (ablation, table) in ablations {
-            let _ = write!(html, "<h3>{}</h3>\n{table}", ablation.name());
+            page.subsection(ablation.name());
+            page.html(&table);
         }
     }
-    let _ = write!(
-        html,
+    page.html(&format!(
         "<h2>Every row</h2>\n<details class=\"rows\"><summary>{} rows, each with the command that makes it \
-         again</summary>\n{}</details>\n<footer><p>Made by <code>{}</code>; the same numbers are in \
-         <a href=\"results.json\">results.json</a>.</p></footer>\n</main>\n</body>\n</html>\n",
+         again</summary>\n{}</details>\n",
         grouped(report.rows.len()),
         tables::everything(&report.rows),
+    ));
+    page.finish(&format!(
+        "Made by <code>{}</code>; the same numbers are in <a href=\"results.json\">results.json</a>.",
         Escaped(&report.command)
-    );
-    html
+    ))
 }
 
 const HIERARCHICAL: &str = "Table 1 of the paper: quality and time of the methods that organise the corpus in a tree. \
@@ -75,16 +74,8 @@ const LATENCY: &str = "Exact search for one query at a time, by the size of the 
 const ABLATIONS: &str = "Tables 3, 4, 6, 7 and 9 of the paper, those that were asked for: one choice changed, the rest as \
     in ReTreever.";
 
-fn section(html: &mut String, heading: &str, note: &str, body: &str) {
-    let _ = write!(html, "<h2>{heading}</h2>\n<p class=\"note\">{note}</p>\n{body}");
-}
-
-fn figure(html: &mut String, heading: &str, note: &str, svg: &str) {
-    section(html, heading, note, &format!("<figure><div class=\"scroll\">\n{svg}</div></figure>\n"));
-}
-
 /// The numbers to take away, where the rows have them.
-fn tiles(html: &mut String, pooled: &[Pooled<'_>]) {
+fn tiles(pooled: &[Pooled<'_>]) -> Vec<(String, String)> {
     let mut tiles: Vec<(String, String)> = Vec::new();
     let best = [Method::Tree, Method::Stochastic]
         .into_iter()
@@ -106,14 +97,7 @@ fn tiles(html: &mut String, pooled: &[Pooled<'_>]) {
             format!("of exact nDCG@10 kept by leaf search reading {:.0} % of the corpus", 100.0 * read);
         tiles.push((format!("{:.0} %", 100.0 * kept), text));
     }
-    if tiles.is_empty() {
-        return;
-    }
-    html.push_str("<div class=\"tiles\">\n");
-    for (number, text) in tiles {
-        let _ = writeln!(html, "<div class=\"tile\"><b>{number}</b><span>{text}</span></div>");
-    }
-    html.push_str("</div>\n");
+    tiles
 }
 
 /// What the tree's leaf search keeps of its exact nDCG@10 near a fifth of the corpus, and what it read.

@@ -1,8 +1,8 @@
 //! The tables of the paper as views of the rows.
 
-use super::markup::{Escaped, grouped, milliseconds};
 use super::pooled::{Pooled, Stat, full};
 use super::row::{Ablation, Method, Row, Search, Summaries};
+use retreever_figures::{Escaped, grouped, milliseconds};
 use std::fmt::Write;
 
 /// A number that a table compares.

@@ -1,7 +1,8 @@
-//! `retreever inspect`: what the tree has learned, in words and numbers.
+//! `retreever inspect`: what the tree has learned, in words, numbers and figures.
 
-use super::explore::{Source, open};
-use anyhow::{Context, Result};
+use super::findings::{self, Findings};
+use super::source::Source;
+use anyhow::Result;
 use retreever::NodeId;
 use retreever_server::{Explorer, describe, overview, standalone};
 use serde_json::{Value, json};
@@ -12,6 +13,10 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   retreever inspect --index index/
   retreever inspect --index index/ --node 5
+  retreever inspect --index index/ --congruence
+  retreever inspect --index index/ --gaps --queries asked.txt --level 6
+  retreever inspect --index index/ --queries january.txt --drift february.txt
+  retreever inspect --index index/ --report report.html --figures figures/
   retreever inspect --index index/ --json > tree.json
   retreever inspect --index index/ --html tree.html        (the explorer in one file)")]
 pub(crate) struct Args {
@@ -23,26 +28,34 @@ pub(crate) struct Args {
     /// How many levels the outline shows.
     #[arg(long, default_value_t = 4)]
     levels: usize,
+    #[command(flatten)]
+    findings: findings::Args,
     /// For programs: all of it as one JSON value.
     #[arg(long)]
     json: bool,
-    /// Also write the explorer with this tree to one file that opens without a server.
-    #[arg(long)]
+    /// Write the explorer with this tree to one file that opens without a server.
+    #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let explorer = open(&args.source)?;
+    let opened = args.source.open()?;
+    let explorer = &opened.explorer;
+    let findings = Findings::new(&args.findings, &opened)?;
     if let Some(path) = &args.html {
-        std::fs::write(path, standalone(&explorer)?)
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        eprintln!("wrote {}", path.display());
+        findings::write(path, &standalone(explorer)?)?;
     }
+    findings.write(&args.findings, explorer)?;
+    let asked = findings.asked_for(&args.findings);
+    let written = args.findings.on_paper() || args.html.is_some();
     match (args.node, args.json) {
-        (Some(node), true) => println!("{}", describe(&explorer, NodeId::new(node))?),
-        (Some(node), false) => print_node(&describe(&explorer, NodeId::new(node))?),
-        (None, true) => println!("{}", overview(&explorer)?),
-        (None, false) => print_tree(&explorer, args.levels),
+        (Some(node), true) => println!("{}", describe(explorer, NodeId::new(node))?),
+        (Some(node), false) => print_node(&describe(explorer, NodeId::new(node))?),
+        (None, true) if asked => println!("{}", findings.to_json(explorer)),
+        (None, true) => println!("{}", overview(explorer)?),
+        (None, false) if asked => findings.print(explorer),
+        (None, false) if written => {}
+        (None, false) => print_tree(explorer, args.levels),
     }
     Ok(())
 }

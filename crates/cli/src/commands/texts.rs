@@ -17,12 +17,22 @@ pub(crate) struct Texts {
     pub(crate) skip_bad_lines: bool,
 }
 
+/// The data sets that are fetched by name.
+const NAMED: [Named; 2] = [Named::InsuranceQa, Named::SquadShifts];
+
 impl Texts {
+    /// Whether they can be read without fetching.
+    pub(crate) fn at_hand(&self) -> bool {
+        self.data.exists() || self.named().is_some_and(|named| named.folder().exists())
+    }
+
+    fn named(&self) -> Option<Named> {
+        NAMED.into_iter().find(|named| self.data.as_os_str() == named.to_string().as_str())
+    }
+
     /// Reads them.
     pub(crate) fn open(&self) -> Result<Dataset> {
-        let named_sets = [Named::InsuranceQa, Named::SquadShifts];
-        let named = named_sets.into_iter().find(|named| self.data.as_os_str() == named.to_string().as_str());
-        let path = match named {
+        let path = match self.named() {
             Some(named) if !self.data.exists() => {
                 if !named.folder().exists() {
                     get(named, &named.folder(), &mut progress::fetching())?;
@@ -35,7 +45,7 @@ impl Texts {
             path.exists(),
             "{} is not there: give a file or folder, or {} to fetch a data set by name",
             path.display(),
-            named_sets.map(|named| named.to_string()).join(" or ")
+            NAMED.map(|named| named.to_string()).join(" or ")
         );
         let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Stop };
         let dataset = retreever::open(&path, bad_lines)?;

@@ -23,6 +23,9 @@ const SUBJECTS: [&str; 8] = [
 pub(crate) const HOSTILE: &str =
     "<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">";
 
+/// The node whose name tries the same.
+pub(crate) const HOSTILE_NODE: usize = 10;
+
 fn depth() -> Depth {
     Depth::new(3).unwrap()
 }
@@ -60,8 +63,10 @@ impl Served {
             let text = format!("{subject} example {number} {hostile}");
             rows.extend_from_slice(ByWords.route(&text).unwrap().as_slice());
             let kind = subject.split(' ').next().unwrap();
+            let odd = format!("{HOSTILE}{}", number % 2);
             documents.push(Document {
-                metadata: json!({ "kind": kind }).as_object().unwrap().clone(),
+                title: hostile.to_owned(),
+                metadata: json!({ "kind": kind, (format!("zz{HOSTILE}")): odd }).as_object().unwrap().clone(),
                 ..Document::new(format!("d{number}"), text)
             });
         }
@@ -71,13 +76,19 @@ impl Served {
         let mut assignments = ByWords.route(&asked[0]).unwrap();
         assignments.extend(&ByWords.route(&asked[1]).unwrap());
         let known = Known { texts: asked, assignments };
-        let explorer = Explorer::new(
+        let mut explorer = Explorer::new(
             "Test corpus".to_owned(),
             index.snapshot().unwrap(),
             Some(Box::new(ByWords)),
             Some(known),
         )
         .unwrap();
+        // A model that names nodes may be as hostile as a document.
+        let named = &mut explorer.inspection.nodes[HOSTILE_NODE];
+        named.label = format!("Named {HOSTILE}");
+        named.summary = HOSTILE.to_owned();
+        named.keywords[0].text = HOSTILE.to_owned();
+        named.apart[0].text = HOSTILE.to_owned();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

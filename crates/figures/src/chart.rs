@@ -3,45 +3,59 @@
 //! Colours are the page's variables (`--c0` ...), so that a chart follows light and dark. Lines differ in colour,
 //! marker and dash: no reader depends on colour alone.
 
-use super::markup::Escaped;
-use super::scale::{Scale, Spread, label};
+use crate::markup::Escaped;
+use crate::scale::{Scale, Spread, label};
 use std::fmt::Write;
 
 /// A line chart.
-pub(super) struct Chart {
-    pub(super) name: &'static str,
-    pub(super) x: Axis,
-    pub(super) y: Axis,
-    pub(super) series: Vec<Series>,
+pub struct Chart {
+    /// What the figure shows, for those who cannot see it.
+    pub name: String,
+    /// From left to right.
+    pub x: Axis,
+    /// From the bottom to the top.
+    pub y: Axis,
+    /// The lines.
+    pub series: Vec<Series>,
 }
 
 /// What is measured along one side.
-pub(super) struct Axis {
-    pub(super) label: &'static str,
-    pub(super) spread: Spread,
+pub struct Axis {
+    /// What is measured.
+    pub label: &'static str,
+    /// How numbers are spread along it.
+    pub spread: Spread,
     /// Written after each number.
-    pub(super) unit: &'static str,
+    pub unit: &'static str,
 }
 
 /// One line.
-pub(super) struct Series {
-    pub(super) name: String,
-    pub(super) look: Look,
+pub struct Series {
+    /// Written at its end.
+    pub name: String,
+    /// How it is told from the others.
+    pub look: Look,
     /// From left to right.
-    pub(super) points: Vec<(f64, f64)>,
+    pub points: Vec<(f64, f64)>,
+    /// Half the height of each point's interval; none, or one for each point.
+    pub margins: Vec<f64>,
 }
 
 /// How a line is told from the others.
 #[derive(Clone, Copy)]
-pub(super) struct Look {
+pub struct Look {
     /// Number of the page's colour.
-    pub(super) colour: usize,
-    pub(super) marker: Marker,
-    pub(super) stroke: Stroke,
+    pub colour: usize,
+    /// The sign at each point.
+    pub marker: Marker,
+    /// The line between them.
+    pub stroke: Stroke,
 }
 
+/// The sign at a point.
 #[derive(Clone, Copy)]
-pub(super) enum Marker {
+#[allow(missing_docs, reason = "shapes say what they are")]
+pub enum Marker {
     Disc,
     Square,
     Triangle,
@@ -49,12 +63,16 @@ pub(super) enum Marker {
     Ring,
 }
 
+/// The line between points.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stroke {
+pub enum Stroke {
     /// The lines that the chart is about.
     Strong,
+    /// All others.
     Plain,
+    /// Others, told apart.
     Dashed,
+    /// Others, told apart.
     Dotted,
 }
 
@@ -69,13 +87,13 @@ const NAME_GAP: f64 = 18.0;
 
 impl Chart {
     /// The chart as one `svg` element.
-    pub(super) fn to_svg(&self) -> String {
+    pub fn to_svg(&self) -> String {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let x = Scale::around(self.x.spread, points().map(|point| point.0));
-        let y = Scale::around(self.y.spread, points().map(|point| point.1));
+        let y = Scale::around(self.y.spread, self.series.iter().flat_map(Series::extent));
         let mut svg = format!(
             "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">\n",
-            Escaped(self.name)
+            Escaped(&self.name)
         );
         let place = |point: &(f64, f64)| {
             let across = LEFT + x.place(point.0) * (WIDTH - LEFT - RIGHT);
@@ -87,6 +105,7 @@ impl Chart {
         order.sort_by_key(|series| series.look.stroke == Stroke::Strong);
         for series in &order {
             let places: Vec<(f64, f64)> = series.points.iter().map(place).collect();
+            draw_margins(&mut svg, series, place);
             self.draw_series(&mut svg, series, &places);
         }
         let ends: Vec<(f64, f64)> =
@@ -162,6 +181,30 @@ impl Chart {
     }
 }
 
+impl Series {
+    /// Everything that its points and intervals reach.
+    fn extent(&self) -> impl Iterator<Item = f64> {
+        let margin = |at: usize| self.margins.get(at).copied().unwrap_or(0.0);
+        self.points
+            .iter()
+            .enumerate()
+            .flat_map(move |(at, point)| [point.1 - margin(at), point.1 + margin(at)])
+    }
+}
+
+/// Draws the intervals behind the line.
+fn draw_margins(svg: &mut String, series: &Series, place: impl Fn(&(f64, f64)) -> (f64, f64)) {
+    for ((x, y), margin) in series.points.iter().zip(&series.margins) {
+        let ((across, low), (_, high)) = (place(&(*x, y - margin)), place(&(*x, y + margin)));
+        let _ = writeln!(
+            svg,
+            "<path class=\"margin\" style=\"--c:var(--c{})\" \
+             d=\"M{across:.1},{low:.1}V{high:.1}m-5,0h10M{across:.1},{low:.1}m-5,0h10\"/>",
+            series.look.colour
+        );
+    }
+}
+
 impl Marker {
     /// The path of a marker around a point, its tag left open.
     fn open(self, x: f64, y: f64) -> String {
@@ -232,7 +275,7 @@ mod tests {
     #[test]
     fn an_empty_chart_has_axes() {
         let axis = |label| Axis { label, spread: Spread::Linear, unit: "" };
-        let chart = Chart { name: "none", x: axis("x"), y: axis("y"), series: Vec::new() };
+        let chart = Chart { name: "none".into(), x: axis("x"), y: axis("y"), series: Vec::new() };
         assert!(!chart.to_svg().contains("NaN"));
     }
 }

@@ -3,7 +3,10 @@
 use std::fmt;
 
 /// Displays text with the five characters that mean something in HTML and SVG replaced.
-pub(super) struct Escaped<'a>(pub(super) &'a str);
+pub struct Escaped<'a>(
+    /// The text as it is.
+    pub &'a str,
+);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -24,7 +27,7 @@ impl fmt::Display for Escaped<'_> {
 }
 
 /// A number with thousands in groups.
-pub(super) fn grouped(number: usize) -> String {
+pub fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -37,7 +40,7 @@ pub(super) fn grouped(number: usize) -> String {
 }
 
 /// Milliseconds with three significant digits.
-pub(super) fn milliseconds(value: f64) -> String {
+pub fn milliseconds(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),

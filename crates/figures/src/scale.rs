@@ -2,9 +2,11 @@
 
 /// How numbers are spread along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spread {
+pub enum Spread {
     /// Equal differences.
     Linear,
+    /// Equal differences between whole numbers, with ticks at some of them.
+    Whole,
     /// Doublings, with a tick at each power of two.
     Log2,
     /// Ratios, with ticks at 1, 2 and 5 of each power of ten.
@@ -13,7 +15,7 @@ pub(super) enum Spread {
 
 /// A range of numbers on a line of pixels.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     spread: Spread,
     from: f64,
     to: f64,
@@ -21,8 +23,10 @@ pub(super) struct Scale {
 
 impl Scale {
     /// A scale around the values, rounded outwards to ticks where it is linear.
-    pub(super) fn around(spread: Spread, values: impl Iterator<Item = f64>) -> Self {
-        let usable = values.filter(|value| value.is_finite() && (*value > 0.0 || spread == Spread::Linear));
+    pub(crate) fn around(spread: Spread, values: impl Iterator<Item = f64>) -> Self {
+        let usable = values.filter(|value| {
+            value.is_finite() && (*value > 0.0 || matches!(spread, Spread::Linear | Spread::Whole))
+        });
         let (low, high) = usable
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
         if low > high {
@@ -36,6 +40,7 @@ impl Scale {
                 let from = (low / step).floor() * step;
                 Self { spread, from, to: ((high / step).ceil() * step).max(from + step) }
             }
+            Spread::Whole => Self { spread, from: low, to: high.max(low + 1.0) },
             Spread::Log2 | Spread::Log10 => {
                 let (low, high) = if low == high { (low / 2.0, high * 2.0) } else { (low, high) };
                 Self { spread, from: low, to: high }
@@ -44,20 +49,25 @@ impl Scale {
     }
 
     /// Where the number stands, from 0 to 1.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    pub(crate) fn place(&self, value: f64) -> f64 {
         let along = match self.spread {
-            Spread::Linear => (value - self.from) / (self.to - self.from),
+            Spread::Linear | Spread::Whole => (value - self.from) / (self.to - self.from),
             Spread::Log2 | Spread::Log10 => (value / self.from).ln() / (self.to / self.from).ln(),
         };
         along.clamp(0.0, 1.0)
     }
 
     /// The numbers to write along the axis.
-    pub(super) fn ticks(&self) -> Vec<f64> {
+    pub(crate) fn ticks(&self) -> Vec<f64> {
         match self.spread {
             Spread::Linear => {
                 let step = nice_step(self.to - self.from);
                 let count = ((self.to - self.from) / step).round() as usize;
+                (0..=count).map(|tick| self.from + tick as f64 * step).collect()
+            }
+            Spread::Whole => {
+                let step = ((self.to - self.from) / 16.0).ceil().max(1.0);
+                let count = ((self.to - self.from) / step).floor() as usize;
                 (0..=count).map(|tick| self.from + tick as f64 * step).collect()
             }
             Spread::Log2 => {
@@ -91,7 +101,7 @@ fn nice_step(range: f64) -> f64 {
 }
 
 /// A tick as short as it can be told from its neighbours.
-pub(super) fn label(value: f64) -> String {
+pub(crate) fn label(value: f64) -> String {
     let rounded = (value * 1e4).round() / 1e4;
     if rounded == 0.0 && value > 0.0 { format!("{value:.0e}") } else { format!("{rounded}") }
 }
@@ -107,6 +117,8 @@ mod tests {
         assert_eq!(sizes.ticks().len(), 10);
         let shares = Scale::around(Spread::Log10, [0.9, 100.0].into_iter());
         assert_eq!(shares.ticks(), [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]);
+        let levels = Scale::around(Spread::Whole, [0.0, 10.0].into_iter());
+        assert_eq!(levels.ticks().len(), 11);
         let scores = Scale::around(Spread::Linear, [0.31, 0.42].into_iter());
         assert_eq!(
             scores.ticks().iter().map(|&tick| label(tick)).collect::<Vec<_>>(),

@@ -1,27 +1,32 @@
 //! Horizontal bars in SVG: a share for each method, grouped by what it is a share at.
 
-use super::markup::Escaped;
+use crate::markup::Escaped;
 use std::fmt::Write;
 
 /// Groups of bars on one scale from 0 to 100 %.
-pub(super) struct Bars {
-    pub(super) name: &'static str,
-    pub(super) groups: Vec<Group>,
+pub struct Bars {
+    /// What the figure shows, for those who cannot see it.
+    pub name: String,
+    /// From top to bottom.
+    pub groups: Vec<Group>,
 }
 
 /// Bars under one heading.
-pub(super) struct Group {
-    pub(super) heading: String,
-    pub(super) bars: Vec<Bar>,
+pub struct Group {
+    /// What the bars are shares at.
+    pub heading: String,
+    /// From top to bottom.
+    pub bars: Vec<Bar>,
 }
 
 /// One bar.
-pub(super) struct Bar {
-    pub(super) name: String,
+pub struct Bar {
+    /// Written before it.
+    pub name: String,
     /// Number of the page's colour.
-    pub(super) colour: usize,
+    pub colour: usize,
     /// From 0 to 1.
-    pub(super) share: f64,
+    pub share: f64,
 }
 
 const WIDTH: f64 = 820.0;
@@ -33,12 +38,12 @@ const HEADING: f64 = 34.0;
 
 impl Bars {
     /// The bars as one `svg` element.
-    pub(super) fn to_svg(&self) -> String {
+    pub fn to_svg(&self) -> String {
         let rows: usize = self.groups.iter().map(|group| group.bars.len()).sum();
         let height = self.groups.len() as f64 * HEADING + rows as f64 * STEP + 12.0;
         let mut svg = format!(
             "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">\n",
-            Escaped(self.name)
+            Escaped(&self.name)
         );
         let _ = writeln!(
             svg,

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::frame::{Frame, push};
 use crate::tokens::Tokenised;
-use crate::transformer::{PREFIXES, Transformer, Workspace};
+use crate::transformer::{PREFIXES, Threads, Transformer, Workspace};
 use crate::weights::Weights;
 use crate::{Encoder, EncoderError, Fingerprint, Role};
 use rayon::prelude::*;
@@ -56,11 +56,11 @@ impl TextEncoder {
     }
 
     /// Embeds one chunk: tokens and pooled embeddings, item after item.
-    fn forward(&self, items: &[Tokenised]) -> (Vec<f32>, Vec<f32>) {
+    fn forward(&self, items: &[Tokenised], threads: Threads) -> (Vec<f32>, Vec<f32>) {
         let spare = || self.workspaces.lock().unwrap_or_else(PoisonError::into_inner);
         let mut workspace = spare().pop().unwrap_or_default();
         let ids: Vec<&[u32]> = items.iter().map(|item| item.ids.as_slice()).collect();
-        let tokens = self.transformer.forward(&ids, &mut workspace).to_vec();
+        let tokens = self.transformer.forward(&ids, threads, &mut workspace).to_vec();
         spare().push(workspace);
 
         let width = self.width();
@@ -87,7 +87,9 @@ impl Encoder for TextEncoder {
     fn encode(&self, texts: &[&str], role: Role, batch: &mut Ragged) -> Result<(), EncoderError> {
         let items = self.frame.tokenise(texts, role)?;
         let chunks: Vec<&[Tokenised]> = chunks(&items).collect();
-        let embedded: Vec<_> = chunks.par_iter().with_max_len(1).map(|chunk| self.forward(chunk)).collect();
+        let threads = if chunks.len() == 1 { Threads::All } else { Threads::This };
+        let embedded: Vec<_> =
+            chunks.par_iter().with_max_len(1).map(|chunk| self.forward(chunk, threads)).collect();
 
         let width = self.width();
         batch.clear();

@@ -197,6 +197,35 @@ fn minilm_agrees_with_transformers() {
     }
 }
 
+/// Models of many shapes, or any other model: see `parity/others.py`.
+#[test]
+fn others_agree_with_transformers() {
+    #[derive(Deserialize)]
+    struct Other {
+        longest: usize,
+        texts: Vec<TinyText>,
+    }
+    let Some(folder) = std::env::var_os("RETREEVER_PARITY") else {
+        return println!("skipped: RETREEVER_PARITY names a folder that parity/others.py made");
+    };
+    let mut dirs: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    dirs.sort();
+    let mut failed = Vec::new();
+    for dir in dirs {
+        let other: Other = serde_json::from_slice(&fs::read(dir.join("parity.json")).unwrap()).unwrap();
+        let encoder = TextEncoder::open_with(&dir, Options { longest: Some(other.longest) }).unwrap();
+        let texts: Vec<&str> = other.texts.iter().map(|text| text.text.as_str()).collect();
+        let mut batch = Ragged::new(encoder.width());
+        encoder.encode(&texts, Role::Query, &mut batch).unwrap();
+        let errors = other.texts.iter().enumerate().map(|(i, text)| worst(batch.item(i), &text.tokens));
+        let error = errors.fold(0.0, f64::max);
+        println!("{}: largest difference {error:.1e}", dir.display());
+        company(&encoder, texts.into_iter());
+        failed.extend((error >= TOLERANCE).then_some(dir));
+    }
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
 /// 440 MB: only where it has been pulled already.
 #[test]
 fn mpnet_agrees_with_transformers() {

@@ -3,12 +3,11 @@
 use super::K;
 use super::corpus::Corpus;
 use crate::peer;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Write};
+use serde_json::json;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 
 const SCRIPT: &str = include_str!("faiss.py");
 
@@ -27,11 +26,7 @@ pub(super) struct Found {
     pub(super) distances: Vec<Vec<f64>>,
 }
 
-pub(super) struct Peer {
-    child: Child,
-    requests: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
+pub(super) struct Peer(peer::Peer);
 
 impl Peer {
     pub(super) fn start(corpus: &Corpus) -> Result<Self> {
@@ -42,16 +37,12 @@ impl Peer {
             .arg(&corpus.documents)
             .arg(&corpus.queries)
             .arg(corpus.depth.leaves().to_string());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().context("cannot start the Python peer")?;
-        let requests = child.stdin.take().context("the peer has no input")?;
-        let answers = BufReader::new(child.stdout.take().context("the peer has no output")?);
-        Ok(Self { child, requests, answers })
+        Ok(Self(peer::Peer::start(&mut command)?))
     }
 
     /// Builds an index of this kind with two threads.
     pub(super) fn build(&mut self, kind: &str) -> Result<Built> {
-        self.ask(&json!({"build": {"kind": kind, "threads": 2}}))
+        self.0.ask(&json!({"build": {"kind": kind, "threads": 2}}))
     }
 
     /// Asks the first `count` queries, `batch` at a time.
@@ -62,27 +53,13 @@ impl Peer {
         count: usize,
         effort: usize,
     ) -> Result<Found> {
-        self.ask(&json!({"search": {
+        self.0.ask(&json!({"search": {
             "kind": kind, "threads": threads, "batch": batch, "count": count, "effort": effort, "k": K,
         }}))
     }
 
     /// Writes an index to a file, and reads it back.
     pub(super) fn reopen(&mut self, kind: &str, path: &Path) -> Result<Built> {
-        self.ask(&json!({"reopen": {"kind": kind, "path": path}}))
-    }
-
-    fn ask<T: for<'a> Deserialize<'a>>(&mut self, request: &Value) -> Result<T> {
-        writeln!(self.requests, "{request}").context("the peer has ended")?;
-        let mut line = String::new();
-        self.answers.read_line(&mut line)?;
-        serde_json::from_str(&line).with_context(|| format!("the peer answered {line:?}"))
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.0.ask(&json!({"reopen": {"kind": kind, "path": path}}))
     }
 }

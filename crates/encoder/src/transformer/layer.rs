@@ -3,19 +3,19 @@
 //! Of the biases in attention, that of the keys has no effect (it adds the same to all scores of a row), and that
 //! of the values passes through unchanged (weights sum to 1): the second is folded into the output's.
 
-use super::Workspace;
+use super::{Threads, Workspace};
 use crate::EncoderError;
 use crate::config::{Config, Family};
 use crate::weights::Weights;
 use retreever_kernels::gelu::{Activation, bias_activation};
-use retreever_kernels::gemm::{Mat, MatMut, Packed, Path, Write, gemm_packed};
+use retreever_kernels::gemm::{Mat, MatMut, Packed, Path, Write, gemm_packed, par_gemm_packed_columns};
 use retreever_kernels::layer_norm::{LayerNorm, add_layer_norm};
 use retreever_kernels::self_attention::{DistanceBias, SelfAttention, self_attention};
 
-/// Up to how many layers the quickest products will do. Pairs of bfloat16 keep 16 bits of a number, and what they
-/// lose adds up from layer to layer: 4e-5 after six (all-MiniLM-L6-v2), but 1.3e-4 after twelve
-/// (all-mpnet-base-v2), where embeddings are to be right to 1e-4. Deeper models are computed in single precision.
-const SHALLOW: usize = 6;
+/// In how many layers, counted from the last, the quickest products will do. Pairs of bfloat16 keep 16 bits of a number,
+/// and what they lose adds up from layer to layer: 4e-5 after six (all-MiniLM-L6-v2), but 1.3e-4 after twelve
+/// (all-mpnet-base-v2), where embeddings are to be right to 1e-4. The layers before are computed in single precision.
+const QUICK: usize = 6;
 
 pub(super) struct Layer {
     heads: usize,
@@ -110,7 +110,7 @@ impl Layer {
             .collect();
         let packed = |weights: &[f32], out, into| {
             let b = Mat::new(weights, out, into).t();
-            if config.layers <= SHALLOW { Packed::new(b) } else { Packed::for_path(Path::Portable, b) }
+            if index + QUICK >= config.layers { Packed::new(b) } else { Packed::for_path(Path::Portable, b) }
         };
         let up = matrix(names.up, inner, width)?;
         let down = matrix(names.down, width, inner)?;
@@ -133,11 +133,12 @@ impl Layer {
 
     /// Replaces the hidden states by the next layer's.
     pub(super) fn forward(&self, items: &[&[u32]], bias: Option<&DistanceBias>, workspace: &mut Workspace) {
-        let Workspace { hidden, qkv, attended, branch, inner, scratch } = workspace;
+        let Workspace { hidden, qkv, attended, branch, inner, scratch, threads } = workspace;
+        let threads = *threads;
         let width = self.width;
         let rows = hidden.len() / width;
 
-        multiply(hidden, &self.qkv, rows, qkv);
+        multiply(hidden, &self.qkv, threads, qkv);
         attended.resize(rows * width, 0.0);
         let (mut qkv, mut out) = (qkv.as_slice(), attended.as_mut_slice());
         for item in items {
@@ -155,18 +156,23 @@ impl Layer {
             };
             self_attention(input, scratch, item_out);
         }
-        multiply(attended, &self.output, rows, branch);
+        multiply(attended, &self.output, threads, branch);
         add_layer_norm(hidden, branch, &self.output_bias, &self.attention_norm);
 
-        multiply(hidden, &self.up, rows, inner);
+        multiply(hidden, &self.up, threads, inner);
         bias_activation(inner, &self.up_bias, self.activation);
-        multiply(inner, &self.down, rows, branch);
+        multiply(inner, &self.down, threads, branch);
         add_layer_norm(hidden, branch, &self.down_bias, &self.output_norm);
     }
 }
 
 /// `out = a b`
-fn multiply(a: &[f32], b: &Packed, rows: usize, out: &mut Vec<f32>) {
+fn multiply(a: &[f32], b: &Packed, threads: Threads, out: &mut Vec<f32>) {
+    let rows = a.len() / b.rows();
     out.resize(rows * b.cols(), 0.0);
-    gemm_packed(Mat::new(a, rows, b.rows()), b, MatMut::new(out, rows, b.cols()), Write::Set);
+    let (a, out) = (Mat::new(a, rows, b.rows()), MatMut::new(out, rows, b.cols()));
+    match threads {
+        Threads::This => gemm_packed(a, b, out, Write::Set),
+        Threads::All => par_gemm_packed_columns(a, b, out, Write::Set),
+    }
 }

@@ -1,4 +1,4 @@
-//! The forward pass: token numbers to last hidden states, packed, on one thread.
+//! The forward pass: token numbers to last hidden states, packed.
 //!
 //! A chunk of some hundred tokens, of one item or many, runs through all layers at once, so that activations
 //! stay in the second-level cache while the weights pass by. Every step treats rows, or items, one by one:
@@ -32,6 +32,17 @@ pub(crate) struct Workspace {
     branch: Vec<f32>,   // [tokens, width]
     inner: Vec<f32>,    // [tokens, inner]
     scratch: Scratch,
+    threads: Threads,
+}
+
+/// Who works on a chunk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Threads {
+    /// One thread; the others have chunks of their own.
+    #[default]
+    This,
+    /// All of them, for there is but one chunk.
+    All,
 }
 
 impl Transformer {
@@ -48,8 +59,14 @@ impl Transformer {
         self.width
     }
 
-    /// The last hidden states of some items, `[tokens, width]`, item after item.
-    pub(crate) fn forward<'a>(&self, items: &[&[u32]], workspace: &'a mut Workspace) -> &'a [f32] {
+    /// The last hidden states of some items, `[tokens, width]`, item after item: the same bits whoever works on them.
+    pub(crate) fn forward<'a>(
+        &self,
+        items: &[&[u32]],
+        threads: Threads,
+        workspace: &'a mut Workspace,
+    ) -> &'a [f32] {
+        workspace.threads = threads;
         let tokens = items.iter().map(|item| item.len()).sum::<usize>();
         workspace.hidden.resize(tokens * self.width, 0.0);
         let mut rows = workspace.hidden.as_mut_slice();

@@ -98,31 +98,35 @@ def digest(text, ids, tokens):
     }
 
 
+def tokenizer_json():
+    """WordPiece over the vocabulary above."""
+    return {
+        "version": "1.0", "truncation": None, "padding": None,
+        "added_tokens": [
+            {"id": n, "content": t, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
+             "special": True} for n, t in enumerate(VOCABULARY[:4])],
+        "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
+                       "strip_accents": None, "lowercase": True},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
+                       {"SpecialToken": {"id": "[SEP]", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {t: {"id": t, "ids": [n], "tokens": [t]} for n, t in ((0, "[CLS]"), (2, "[SEP]"))}},
+        "decoder": None,
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                  "max_input_chars_per_word": 100, "vocab": {t: n for n, t in enumerate(VOCABULARY)}},
+    }
+
+
 def main():
     torch.manual_seed(0)
     golden = {"vocabulary": VOCABULARY, "tiny": [], "real": []}
     with tempfile.TemporaryDirectory() as folder:
-        tokenizer_json = {
-            "version": "1.0", "truncation": None, "padding": None,
-            "added_tokens": [
-                {"id": n, "content": t, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
-                 "special": True} for n, t in enumerate(VOCABULARY[:4])],
-            "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
-                           "strip_accents": None, "lowercase": True},
-            "pre_tokenizer": {"type": "BertPreTokenizer"},
-            "post_processor": {
-                "type": "TemplateProcessing",
-                "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
-                           {"SpecialToken": {"id": "[SEP]", "type_id": 0}}],
-                "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
-                "special_tokens": {t: {"id": t, "ids": [n], "tokens": [t]} for n, t in ((0, "[CLS]"), (2, "[SEP]"))}},
-            "decoder": None,
-            "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
-                      "max_input_chars_per_word": 100, "vocab": {t: n for n, t in enumerate(VOCABULARY)}},
-        }
-        golden["tokenizer"] = tokenizer_json
+        golden["tokenizer"] = tokenizer_json()
         path = Path(folder) / "tokenizer.json"
-        path.write_text(json.dumps(tokenizer_json))
+        path.write_text(json.dumps(golden["tokenizer"]))
         tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(path), pad_token="[PAD]")
         for name, kind, config in tiny_models():
             model = kind(config, add_pooling_layer=False) if name != "distilbert" else kind(config)

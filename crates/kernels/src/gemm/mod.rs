@@ -10,11 +10,13 @@
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
+mod columns;
 mod line;
 #[cfg(target_arch = "x86_64")]
 mod tiles;
 mod view;
 
+pub use columns::par_gemm_packed_columns;
 use line::Line;
 use rayon::prelude::*;
 use std::cell::RefCell;

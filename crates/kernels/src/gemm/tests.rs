@@ -66,6 +66,27 @@ fn a_row_gives_the_same_bits_at_any_height() {
 }
 
 #[test]
+fn columns_shared_out_give_the_same_bits() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    for (m, k, n) in [(1, 33, 300), (13, 270, 245), (40, 64, 31), (5, 100, 97), (0, 8, 70), (3, 0, 70)] {
+        let (a, b, start) = (numbers(1, m * k), numbers(2, k * n), numbers(3, m * (n + 2)));
+        for &path in Path::available() {
+            let packed = Packed::for_path(path, Mat::new(&b, k, n));
+            for write in [Write::Set, Write::Add] {
+                let (mut whole, mut shared) = (start.clone(), start.clone());
+                let a = Mat::new(&a, m, k);
+                gemm_packed(a, &packed, MatMut::strided(&mut whole, m, n, n + 2), write);
+                let c = MatMut::strided(&mut shared, m, n, n + 2);
+                pool.install(|| par_gemm_packed_columns(a, &packed, c, write));
+                let close =
+                    |(a, b): (&f32, &f32)| (a - b).abs() <= if write == Write::Set { 0.0 } else { 1e-5 };
+                assert!(whole.iter().zip(&shared).all(close), "{path:?} {m} x {k} x {n} {write:?}");
+            }
+        }
+    }
+}
+
+#[test]
 #[should_panic(expected = "inner sizes")]
 fn shapes_must_fit() {
     gemm(Mat::new(&[0.0; 6], 2, 3), Mat::new(&[0.0; 4], 2, 2), MatMut::new(&mut [0.0; 4], 2, 2), Write::Set);

@@ -1,6 +1,7 @@
-"""The peer of `retreever-bench encode`: transformers in PyTorch, single precision.
+"""The peer of `retreever-bench encode`: transformers in PyTorch, or ONNX Runtime, single precision.
 
-Reads one JSON request per line, answers one JSON line each. Arguments: the model's directory, the number of threads.
+Reads one JSON request per line, answers one JSON line each. Arguments: the model's directory, the number of threads, and
+an ONNX file if ONNX Runtime is to run it.
 """
 
 import json
@@ -20,7 +21,22 @@ logging.set_verbosity_error()
 logging.disable_progress_bar()
 torch.set_num_threads(int(sys.argv[2]))
 tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
-model = AutoModel.from_pretrained(sys.argv[1], add_pooling_layer=False).eval()
+if len(sys.argv) > 3:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = int(sys.argv[2])
+    session = onnxruntime.InferenceSession(sys.argv[3], options)
+    wanted = {each.name for each in session.get_inputs()}
+else:
+    model = AutoModel.from_pretrained(sys.argv[1], add_pooling_layer=False).eval()
+
+
+def last_hidden_state(inputs):
+    if len(sys.argv) > 3:
+        feed = {name: inputs[name].numpy() for name in inputs if name in wanted}
+        return torch.from_numpy(session.run(["last_hidden_state"], feed)[0])
+    return model(input_ids=inputs["input_ids"], attention_mask=inputs["attention_mask"]).last_hidden_state
 
 
 @torch.inference_mode()
@@ -33,7 +49,7 @@ def run(texts, batch, longest, keep):
         inputs = tokenizer([texts[i] for i in chosen], truncation=True, max_length=longest, padding=True,
                            return_tensors="pt")
         mask = inputs["attention_mask"]
-        hidden = model(input_ids=inputs["input_ids"], attention_mask=mask).last_hidden_state
+        hidden = last_hidden_state(inputs)
         weights = mask.unsqueeze(-1).to(hidden.dtype)
         mean = torch.nn.functional.normalize((hidden * weights).sum(1) / weights.sum(1), dim=-1)
         tokens += int(mask.sum())

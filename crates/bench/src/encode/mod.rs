@@ -1,24 +1,22 @@
 //! `retreever-bench encode`: text to embeddings beside transformers in PyTorch, from strings to pooled vectors,
-//! on two threads.
+//! on two threads; where there is an ONNX file of the model, also beside ONNX Runtime and `rten`.
 //!
 //! Rounds of ours and theirs alternate; each side's best round counts for throughput, the quantiles of all single
 //! queries for latency. The peer pads within batches of texts sorted by length, and its best batch size counts.
 
+mod rival;
+
 use crate::measurement::{Measurement, Unit, times};
-use crate::peer;
 use anyhow::{Context, Result, ensure};
 use retreever_data::get::{Named, get};
 use retreever_data::{BadLines, Ragged};
 use retreever_encoder::{Encoder, Options, Role, Source, TextEncoder};
-use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use rival::{Answer, Request, Rival, onnx_file};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const THREADS: usize = 2;
 const ROUNDS: usize = 4;
-const SCRIPT: &str = include_str!("encode.py");
 /// How far an embedding may be from the peer's.
 const TOLERANCE: f64 = 1e-4;
 
@@ -31,6 +29,9 @@ pub struct Args {
     /// How many answers of InsuranceQA are encoded.
     #[arg(long, default_value_t = 2000)]
     answers: usize,
+    /// A directory that has the same model in an ONNX file; without it, the encoder's own if that has one.
+    #[arg(long)]
+    onnx: Option<PathBuf>,
 }
 
 /// Runs all cases.
@@ -53,29 +54,32 @@ pub fn run(args: &Args) -> Result<()> {
 
     let pool = rayon::ThreadPoolBuilder::new().num_threads(THREADS).build()?;
     pool.install(|| {
-        let mut peer = Peer::start(&dir)?;
+        let onnx = args.onnx.clone().or_else(|| onnx_file(&dir).map(|_| dir.clone()));
+        let mut rivals = Rival::all(&dir, onnx.as_deref())?;
         let longest = TextEncoder::open(&dir)?.longest();
-        throughput("32 x 128 tokens", &dir, &full, 128, &[32, 16, 8], &mut peer)?;
-        throughput(
-            &format!("{} InsuranceQA answers", mixed.len()),
-            &dir,
-            &mixed,
-            longest,
-            &[32, 64, 16],
-            &mut peer,
-        )?;
-        latency(&dir, &queries, &mut peer)
+        let mixed_name = format!("{} InsuranceQA answers", mixed.len());
+        let cases = [
+            Case { name: "32 x 128 tokens", texts: &full, longest: 128, batches: &[32, 16, 8] },
+            Case { name: &mixed_name, texts: &mixed, longest, batches: &[32, 64, 16] },
+        ];
+        for case in &cases {
+            rivals.iter_mut().try_for_each(|rival| throughput(&dir, case, rival))?;
+        }
+        rivals.iter_mut().try_for_each(|rival| latency(&dir, &queries, rival))
     })
 }
 
-fn throughput(
-    case: &str,
-    dir: &Path,
-    texts: &[&str],
+/// Texts to encode all at once.
+struct Case<'a> {
+    name: &'a str,
+    texts: &'a [&'a str],
     longest: usize,
-    batches: &[usize],
-    peer: &mut Peer,
-) -> Result<()> {
+    /// Batch sizes that a rival may choose from.
+    batches: &'a [usize],
+}
+
+fn throughput(dir: &Path, case: &Case<'_>, rival: &mut Rival) -> Result<()> {
+    let &Case { name, texts, longest, batches } = case;
     let encoder = TextEncoder::open_with(dir, Options { longest: Some(longest) })?;
     let mut ours = Ragged::new(encoder.width());
     let keep = texts.len().min(64);
@@ -83,9 +87,9 @@ fn throughput(
     // The first round of the peer warms it up, finds its best batch size, and is what we compare with.
     let mut best = (f64::INFINITY, batches[0]);
     let mut checked = None;
-    for &batch in batches {
+    for &batch in rival.batches(batches) {
         let probe = &texts[..texts.len().min(256)];
-        let answer = peer.ask(&Request { texts: probe, batch, longest, keep })?;
+        let answer = rival.ask(&Request { texts: probe, batch, longest, keep })?;
         if answer.seconds < best.0 {
             best = (answer.seconds, batch);
         }
@@ -99,10 +103,10 @@ fn throughput(
         let time = times(1, || outcome = encoder.encode(texts, Role::Document, &mut ours))[0];
         outcome?;
         our_time = our_time.min(time.as_secs_f64());
-        their_time = their_time.min(peer.ask(&Request { texts, batch: best.1, longest, keep: 0 })?.seconds);
+        their_time = their_time.min(rival.ask(&Request { texts, batch: best.1, longest, keep: 0 })?.seconds);
     }
     let tokens = ours.offsets()[ours.len()] as f64;
-    Measurement::new("encode", case, "torch", Unit::TokensPerSecond)
+    Measurement::new("encode", name, rival.name(), Unit::TokensPerSecond)
         .figures(tokens / our_time, tokens / their_time)
         .checked(error < TOLERANCE)
         .with("max_error", error)
@@ -112,7 +116,7 @@ fn throughput(
     Ok(())
 }
 
-fn latency(dir: &Path, queries: &[&str], peer: &mut Peer) -> Result<()> {
+fn latency(dir: &Path, queries: &[&str], rival: &mut Rival) -> Result<()> {
     let encoder = TextEncoder::open(dir)?;
     let longest = encoder.longest();
     let mut ours = Ragged::new(encoder.width());
@@ -123,7 +127,7 @@ fn latency(dir: &Path, queries: &[&str], peer: &mut Peer) -> Result<()> {
         let time = times(1, || outcome = encoder.encode(&[query], Role::Query, &mut ours))[0];
         outcome?;
         let keep = usize::from(i < 20);
-        let answer = peer.ask(&Request { texts: &[query], batch: 1, longest, keep })?;
+        let answer = rival.ask(&Request { texts: &[query], batch: 1, longest, keep })?;
         if keep > 0 {
             // Warm-up on both sides, and the comparison.
             error = error.max(difference(&ours, &answer)?);
@@ -133,7 +137,7 @@ fn latency(dir: &Path, queries: &[&str], peer: &mut Peer) -> Result<()> {
         }
     }
     for (name, share) in [("p50", 0.5), ("p99", 0.99)] {
-        Measurement::new("encode", format!("single query, {name}"), "torch", Unit::Milliseconds)
+        Measurement::new("encode", format!("single query, {name}"), rival.name(), Unit::Milliseconds)
             .figures(quantile(&our_times, share) * 1e3, quantile(&their_times, share) * 1e3)
             .checked(error < TOLERANCE)
             .with("max_error", error)
@@ -165,58 +169,4 @@ fn difference(ours: &Ragged, theirs: &Answer) -> Result<f64> {
         compare(ours.item(i), theirs)?;
     }
     Ok(largest)
-}
-
-#[derive(Serialize)]
-struct Request<'a> {
-    texts: &'a [&'a str],
-    batch: usize,
-    longest: usize,
-    /// How many texts' token embeddings are sent back; with none, pooled ones neither.
-    keep: usize,
-}
-
-#[derive(Deserialize)]
-struct Answer {
-    seconds: f64,
-    pooled: Vec<Vec<f64>>,
-    rows: Vec<Vec<f64>>,
-}
-
-/// A Python process that answers requests line by line.
-struct Peer {
-    child: Child,
-    requests: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Peer {
-    fn start(model: &Path) -> Result<Self> {
-        let packages = [("torch", "torch"), ("numpy", "numpy"), ("transformers", "transformers")];
-        let mut command = Command::new(peer::python(&packages)?);
-        command.arg("-c").arg(SCRIPT).arg(model).arg(THREADS.to_string());
-        command.env("OMP_NUM_THREADS", THREADS.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().context("cannot start the Python peer")?;
-        let requests = child.stdin.take().context("the peer has no input")?;
-        let answers = BufReader::new(child.stdout.take().context("the peer has no output")?);
-        Ok(Self { child, requests, answers })
-    }
-
-    fn ask(&mut self, request: &Request<'_>) -> Result<Answer> {
-        let mut line = serde_json::to_string(request)?;
-        line.push('\n');
-        self.requests.write_all(line.as_bytes()).context("the Python peer has ended")?;
-        self.requests.flush()?;
-        line.clear();
-        self.answers.read_line(&mut line)?;
-        serde_json::from_str(&line).context("the Python peer has ended or answers nonsense")
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // It has nothing to finish.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }

@@ -67,7 +67,7 @@ fn documents_alone_become_a_tree_and_an_index() {
     let home = Home::new();
     let train = ["train", "--data", "notes", "--encoder", "encoder", "--steps", "60", "--json"];
     let (out, said) = home.done(&[&train[..], &["--out", "tree"]].concat());
-    for words in ["no training pairs", "sentence -> rest", "keywords -> passage", "depth 6", "kept apart"] {
+    for words in ["no training pairs", "sentence -> rest", "keywords -> passage", "depth 8", "kept apart"] {
         assert!(said.contains(words), "`{words}` is not in: {said}");
     }
     let result: Value = serde_json::from_str(&out).unwrap();

@@ -18,11 +18,11 @@ pub struct Material {
     pub encoder: EncoderRecord,
 }
 
-/// How deep a tree of so many documents is, unless one says otherwise: about one leaf for each document, 4 levels at
-/// least, and 10 from a thousand documents on.
+/// How deep a tree of so many documents is, unless one says otherwise: about four leaves for each document, because the
+/// leaves are also the numbers that documents are compared by; 6 levels at least, and 10 from a few hundred documents on.
 pub fn depth_for(documents: usize) -> Depth {
-    let depth = documents.max(1).next_power_of_two().ilog2().clamp(4, 10);
-    Depth::new(depth as u8).unwrap_or_else(|| unreachable!("4 to 10 are depths"))
+    let depth = (documents.max(1).next_power_of_two().ilog2() + 2).clamp(6, 10);
+    Depth::new(depth as u8).unwrap_or_else(|| unreachable!("6 to 10 are depths"))
 }
 
 /// Where embeddings made elsewhere, and their pairs, are.
@@ -80,5 +80,16 @@ impl Material {
     pub fn set(&self) -> TrainingSet<'_> {
         let Self { queries, documents, train, dev, .. } = self;
         TrainingSet { queries: &**queries, documents: &**documents, train, dev }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::depth_for;
+
+    #[test]
+    fn a_tree_is_as_deep_as_there_are_documents_for() {
+        let depths = [0, 1, 50, 64, 65, 1000, 27_000, usize::MAX / 2].map(|n| depth_for(n).get());
+        assert_eq!(depths, [6, 6, 8, 8, 9, 10, 10, 10]);
     }
 }

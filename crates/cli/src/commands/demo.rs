@@ -82,7 +82,7 @@ fn claim(out: &Path, args: &Args) -> Result<()> {
             "{} is of a demo with other options: remove it, or name another folder with --out",
             out.display()
         ),
-        None if out.exists() => {
+        None if fs::read_dir(out).is_ok_and(|mut found| found.next().is_some()) => {
             bail!("{} is there and no demo: name another folder with --out", out.display())
         }
         None => {

@@ -22,7 +22,8 @@ pub(crate) fn make(
     let mut made = MadePairs::new(&dataset.corpus, config)?;
     say!("{} has no training pairs: making them from its documents", data.display());
     if let Some((endpoint, budget)) = chat.endpoint() {
-        ask(&mut made, &endpoint, budget);
+        let kept = retreever_fetch::cache_dir().join("questions");
+        ask(&mut made, (&endpoint, &kept), budget);
     }
     for (kind, count) in made.counts() {
         say!("{count:>8} {kind}");
@@ -35,8 +36,7 @@ pub(crate) fn make(
 }
 
 /// Questions of a language model, as many as the budget allows; what it answered before is kept.
-fn ask(made: &mut MadePairs, chat: &dyn Chat, budget: Budget) {
-    let kept = retreever_fetch::cache_dir().join("questions");
+fn ask(made: &mut MadePairs, (chat, kept): (&dyn Chat, &Path), budget: Budget) {
     let documents: Vec<(String, String)> =
         made.dataset.corpus.items().iter().map(|d| (d.id.clone(), d.encoded().into_owned())).collect();
     say!("a question about every document takes {} calls", documents.len());
@@ -63,7 +63,7 @@ fn ask(made: &mut MadePairs, chat: &dyn Chat, budget: Budget) {
                         let line = reply.text.lines().map(str::trim).find(|line| !line.is_empty());
                         let question: String = line.unwrap_or_default().chars().take(300).collect();
                         // Without room to keep it, it is asked again next time.
-                        let _ = fs::create_dir_all(&kept).and_then(|()| fs::write(&file, &question));
+                        let _ = fs::create_dir_all(kept).and_then(|()| fs::write(&file, &question));
                         question
                     }
                     Err(error) => {
@@ -140,4 +140,51 @@ pub(crate) fn say_held_out(rows: &[HeldOut], documents: usize) {
     say!(
         "these are the documents' own words, and so easier than what people ask: judge with real queries when you have some"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use retreever_data::Document;
+    use retreever_inspect::llm::Reply;
+    use std::cell::Cell;
+    use std::time::Duration;
+
+    /// Asks the same of everything, and fails now and then.
+    struct Parrot(Cell<usize>);
+
+    impl Chat for Parrot {
+        fn model(&self) -> &str {
+            "parrot"
+        }
+
+        fn complete(&self, prompt: &str) -> Result<Reply, ChatError> {
+            assert!(prompt.contains("Passage: "));
+            self.0.set(self.0.get() + 1);
+            match self.0.get() {
+                2 => Err(ChatError::Again("busy".to_owned())),
+                n => Ok(Reply { text: format!("\nWhat is number {n}?\nmore"), tokens: 10 }),
+            }
+        }
+    }
+
+    #[test]
+    fn questions_are_asked_within_the_budget_and_kept() {
+        let corpus = (0..40).map(|n| {
+            let text =
+                format!("This is the number {n}, and some words about it. Nothing else is said of {n} here.");
+            Document { id: n.to_string(), text, ..Document::default() }
+        });
+        let corpus = corpus.collect();
+        let folder = tempfile::tempdir().unwrap();
+        let questions = |calls, chat: &Parrot| {
+            let mut made = MadePairs::new(&corpus, MakeConfig::default()).unwrap();
+            let budget = Budget { calls, tokens: 1000, tries: 2, pause: Duration::ZERO };
+            ask(&mut made, (chat, folder.path()), budget);
+            made.counts().get(&PairKind::Question).copied().unwrap_or(0)
+        };
+        let chat = Parrot(Cell::new(0));
+        assert_eq!((questions(5, &chat), chat.0.get()), (5, 6), "one call was tried again");
+        assert_eq!((questions(0, &chat), chat.0.get()), (5, 6), "what was kept costs nothing");
+    }
 }

@@ -1,7 +1,7 @@
 //! A folder of `.txt` and `.md` files, with all folders below it.
 //!
 //! A file of up to about 250 tokens is one document, and its path below the folder, with `/` on every system, is its
-//! id. A longer one is cut into [passages](crate::passages), which is as much as an encoder reads; the id of a passage is
+//! id. A longer one is cut into passages, which is as much as an encoder reads; the id of a passage is
 //! the path, a colon and the line it starts in, and its title ends with the headings above it. The title of a file is
 //! `title:` of its front matter, else the first heading if the file starts with one, else the file's name. Path, folder
 //! and section are metadata (`file`, `folder`, `section`). Hidden files and links are left out.

@@ -2,18 +2,21 @@
 
 use crate::learner::{Learner, Lesson};
 use crate::parameters::Parameters;
+use crate::recipe::VALIDATIONS;
 use crate::schedule::Progress;
-use crate::train::{TrainConfig, TrainingSet};
+use crate::train::{TrainConfig, TrainingSet, VALIDATION};
+use crate::validate::Validation;
 use crate::{ModelError, Random};
 use retreever_data::{Pooled, Ragged};
 use std::time::{Duration, Instant};
 
 /// Steps that are timed.
 const TIMED: u64 = 6;
-/// The share of the time that is left to validation and to the optimiser.
-const RESERVE: f64 = 0.15;
+/// The share of the time that is left to the optimiser.
+const RESERVE: f64 = 0.1;
 
-/// How many steps take about `budget` on this machine, at least `TIMED`. The steps that are timed change nothing.
+/// How many steps, with [`VALIDATIONS`] among them, take about `budget` on this machine: at least `TIMED`, and validation
+/// is counted with at most half of the time. What is timed changes nothing.
 pub fn steps_within(
     budget: Duration,
     learner: &mut dyn Learner,
@@ -40,5 +43,12 @@ pub fn steps_within(
     }
     times.sort_unstable();
     let step = times[times.len() / 2].as_secs_f64().max(1e-6);
-    Ok(((budget.as_secs_f64() * (1.0 - RESERVE) / step) as u64).max(TIMED))
+    let start = Instant::now();
+    let validation = Validation::draw(set.dev, set.documents.len(), VALIDATION, config.seed);
+    if !validation.is_empty() {
+        validation.score(learner, set.queries, set.documents);
+    }
+    let budget = budget.as_secs_f64();
+    let stepping = (budget - VALIDATIONS as f64 * start.elapsed().as_secs_f64()).max(0.5 * budget);
+    Ok(((stepping * (1.0 - RESERVE) / step) as u64).max(TIMED))
 }

@@ -3,7 +3,7 @@
 use crate::loss::Mask;
 use crate::parameters::Parameters;
 use crate::schedule::Progress;
-use retreever_data::Ragged;
+use retreever_data::{Embeddings, Ragged};
 
 /// What one step of training sees besides the batch.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,11 @@ pub trait Learner {
 
     /// Brings the parameters back within their bounds.
     fn settle(&mut self);
+
+    /// What is done once, when training is over, with a look at all documents.
+    fn finish(&mut self, documents: &dyn Embeddings) {
+        let _ = documents;
+    }
 
     /// The scale of the loss.
     fn scale(&self) -> f64;

@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod adapter;
+mod attention_pooling;
+mod balance;
 mod budget;
 mod checkpoint;
 mod cut;
@@ -36,6 +38,6 @@ pub use recipe::Recipe;
 pub use split::SplitConfig;
 pub use train::{Best, Control, End, Event, State, TrainConfig, TrainingSet, train};
 pub use tree::{ScaleConfig, Step, Tree, TreeConfig, Workspace};
-pub use tree_learner::TreeLearner;
+pub use tree_learner::{Finish, TreeLearner};
 pub use trunk::TrunkConfig;
 pub use validate::{Size, Validation};

@@ -5,10 +5,15 @@ use crate::propagation::PropagationConfig;
 use crate::schedule::{LearningRate, Levels, Weighting};
 use crate::split::{CrossAttentionConfig, LinearConfig, LinearStart, SplitConfig};
 use crate::train::TrainConfig;
-use crate::tree::{ScaleConfig, TreeConfig};
+use crate::tree::{ScaleConfig, Tree, TreeConfig};
+use crate::tree_learner::{Finish, TreeLearner};
 use crate::trunk::TrunkConfig;
+use retreever_data::Embeddings;
 use retreever_tree::Depth;
 use serde::{Deserialize, Serialize};
+
+/// How often the held-out pairs are scored in a training.
+pub(crate) const VALIDATIONS: u64 = 20;
 
 /// A recipe for a tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,21 +33,26 @@ pub struct Recipe {
     pub rate: LearningRate,
     /// The optimiser.
     pub optimiser: AdamWConfig,
+    /// What is done when training is over.
+    pub finish: Finish,
 }
 
 impl Recipe {
-    /// What works on a laptop in minutes: linear splits that start small and grow with depth, behind a residual trunk,
-    /// trained at all levels at once. It starts from the encoder's own ranking instead of having to find it again.
+    /// What works on a laptop in minutes: linear splits that start small and grow with depth, behind learned pooling and a
+    /// residual trunk, trained at all levels at once, each with a scale that fits its distances, and balanced at the end. It
+    /// starts from the encoder's own ranking instead of having to find it again.
     pub fn laptop() -> Self {
         Self {
             split: SplitConfig::Linear(LinearConfig {
+                pooling_heads: 8,
                 trunk: Some(TrunkConfig::Mlp { hidden: 1024 }),
                 start: LinearStart::Growing { deviation: 0.5, growth: 1.4 },
             }),
-            scale: ScaleConfig { start: 60.0, max: 200.0 },
+            scale: ScaleConfig { start: 60.0, max: 200.0, coarser: 1.3 },
             levels: Levels::All(Weighting::Square),
             batch: 256,
             rate: LearningRate { peak: 1e-3, warm_up: 0.05 },
+            finish: Finish::Balanced,
             ..Self::paper()
         }
     }
@@ -52,12 +62,20 @@ impl Recipe {
         Self {
             split: SplitConfig::CrossAttention(CrossAttentionConfig::default()),
             propagation: PropagationConfig::Product,
-            scale: ScaleConfig { start: 1.0, max: 30.0 },
+            scale: ScaleConfig { start: 1.0, max: 30.0, coarser: 1.0 },
             levels: Levels::Stochastic(Weighting::Square),
             batch: 64,
             rate: LearningRate { peak: 1e-4, warm_up: 0.05 },
             optimiser: AdamWConfig::default(),
+            finish: Finish::AsTrained,
         }
+    }
+
+    /// A tree that is trained by this recipe, centred on the documents.
+    pub fn learner(&self, config: TreeConfig, seed: u64, documents: &dyn Embeddings) -> TreeLearner {
+        let mut learner = TreeLearner::new(Tree::new(config, seed), self.levels).finishing(self.finish);
+        learner.centre(documents);
+        learner
     }
 
     /// The tree of this recipe for embeddings of this width.
@@ -71,7 +89,7 @@ impl Recipe {
         }
     }
 
-    /// The training of this recipe: so many steps, validated about twenty times.
+    /// The training of this recipe: so many steps, with about [`VALIDATIONS`] among them.
     pub fn training(&self, steps: u64, seed: u64) -> TrainConfig {
         TrainConfig {
             steps,
@@ -79,7 +97,7 @@ impl Recipe {
             seed,
             rate: self.rate,
             optimiser: self.optimiser,
-            validate_every: (steps / 20).max(10),
+            validate_every: (steps / VALIDATIONS).max(10),
             patience: None,
         }
     }

@@ -118,7 +118,7 @@ impl State {
 }
 
 /// How much is validated on.
-const VALIDATION: Size = Size { queries: 500, documents: 4000 };
+pub(crate) const VALIDATION: Size = Size { queries: 500, documents: 4000 };
 
 /// Trains `learner`, from `state` on.
 pub fn train(
@@ -180,6 +180,7 @@ pub fn train(
         learner.params_mut().as_mut_slice().copy_from_slice(best.params.as_slice());
         learner.settle();
     }
+    learner.finish(set.documents);
     Ok(End::Finished)
 }
 

@@ -55,7 +55,10 @@ impl TreeConfig {
         if !(0.0..1.0).contains(&dropout) {
             return Err(format!("`dropout` is {dropout}, but must be at least 0 and below 1"));
         }
-        let ScaleConfig { start, max } = self.scale;
+        let ScaleConfig { start, max, coarser } = self.scale;
+        if !(coarser >= 1.0 && coarser.is_finite()) {
+            return Err(format!("the scale is {coarser} times as large a level up: it must be at least 1"));
+        }
         if !(start > 0.0 && start <= max && max.is_finite()) {
             return Err(format!(
                 "the scale starts at {start} and is at most {max}: it must be above 0 and within"
@@ -73,6 +76,13 @@ pub struct ScaleConfig {
     pub start: f64,
     /// What it never exceeds.
     pub max: f64,
+    /// How much larger it is on the next coarser level, whose distances are smaller. These factors come on top of `max`.
+    #[serde(default = "one")]
+    pub coarser: f64,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 /// A tree that items can be routed through, and that can be trained.
@@ -177,6 +187,8 @@ impl Tree {
         let log_scale = f64::from(self.params[self.log_scale][0]);
         let mut loss = 0.0;
         for &(level, weight) in step.levels {
+            let above = (self.config.depth.get() - level.get()) as f64;
+            let log_scale = log_scale + above * self.config.scale.coarser.ln();
             let at = At { level, log_scale, weight, mask: step.mask };
             let outcome = room.comparison.info_nce(&room.reached, at, &mut room.grad_reach);
             loss += outcome.loss;
@@ -193,8 +205,19 @@ impl Tree {
         loss
     }
 
-    fn route(&self, batch: &Ragged, pass: Pass, level: Level, room: &mut Workspace) {
+    /// Fills the logits of a batch alone.
+    pub(crate) fn score(&self, batch: &Ragged, pass: Pass, room: &mut Workspace) {
         self.split.forward(&self.params, batch, pass, &mut room.kept);
+    }
+
+    /// Adds to the bias of every split node.
+    pub(crate) fn shift(&mut self, shift: &[f32]) {
+        let biases = &mut self.params[self.split.biases()];
+        biases.iter_mut().zip(shift).for_each(|(bias, shift)| *bias += shift);
+    }
+
+    fn route(&self, batch: &Ragged, pass: Pass, level: Level, room: &mut Workspace) {
+        self.score(batch, pass, room);
         self.propagation.forward(&self.params, &room.kept.logits, level, &mut room.reached);
     }
 

@@ -1,22 +1,40 @@
-//! A tree in training: which levels each step is trained at.
+//! A tree in training: which levels each step is trained at, and what is done at the end.
 
 use crate::learner::{Learner, Lesson, Reads, Similarity};
 use crate::parameters::Parameters;
 use crate::schedule::Levels;
 use crate::tree::{Step, Tree, Workspace};
 use retreever_data::{Embeddings, Ragged};
+use serde::{Deserialize, Serialize};
+
+/// What is done with a tree when its training is over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Finish {
+    /// Nothing.
+    #[default]
+    AsTrained,
+    /// Its leaves are balanced ([`Tree::balance`]).
+    Balanced,
+}
 
 /// A tree and its depth schedule.
 pub struct TreeLearner {
     tree: Tree,
     levels: Levels,
+    finish: Finish,
     room: Workspace,
 }
 
 impl TreeLearner {
     /// Trains `tree` at these levels.
     pub fn new(tree: Tree, levels: Levels) -> Self {
-        Self { tree, levels, room: Workspace::default() }
+        Self { tree, levels, finish: Finish::default(), room: Workspace::default() }
+    }
+
+    /// The same with another end.
+    pub fn finishing(self, finish: Finish) -> Self {
+        Self { finish, ..self }
     }
 
     /// Moves the starting values of an untrained tree so that the mean document is split evenly, where its splits start
@@ -64,6 +82,13 @@ impl Learner for TreeLearner {
 
     fn settle(&mut self) {
         self.tree.clamp_scale();
+    }
+
+    fn finish(&mut self, documents: &dyn Embeddings) {
+        match self.finish {
+            Finish::AsTrained => {}
+            Finish::Balanced => self.tree.balance(documents),
+        }
     }
 
     fn scale(&self) -> f64 {

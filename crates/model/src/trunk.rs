@@ -7,7 +7,6 @@ use crate::dense;
 use crate::parameters::{Decay, Layout, Parameters, Tensor};
 use crate::random::Random;
 use crate::split::{uniform, xavier};
-use retreever_data::Ragged;
 use retreever_kernels::gemm::Mat;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +45,7 @@ pub(crate) struct Kept {
     norms: Vec<f32>,  // [items]
     grad: Vec<f32>,
     grad_hidden: Vec<f32>,
+    grad_input: Vec<f32>,
 }
 
 impl Kept {
@@ -79,9 +79,9 @@ impl Trunk {
     }
 
     /// Fills [`Kept::unit`].
-    pub(crate) fn forward(&self, params: &Parameters, batch: &Ragged, kept: &mut Kept) {
-        let items = batch.len();
-        let x = Mat::new(batch.pooled(), items, self.width);
+    pub(crate) fn forward(&self, params: &Parameters, pooled: &[f32], kept: &mut Kept) {
+        let items = pooled.len() / self.width;
+        let x = Mat::new(pooled, items, self.width);
         let (weight, bias) = (&params[self.last.weight], &params[self.last.bias]);
         let out = &mut kept.unit;
         out.resize(items * self.width, 0.0);
@@ -95,7 +95,7 @@ impl Trunk {
             }
         }
         kept.norms.clear();
-        for (row, x) in out.chunks_exact_mut(self.width).zip(batch.pooled().chunks_exact(self.width)) {
+        for (row, x) in out.chunks_exact_mut(self.width).zip(pooled.chunks_exact(self.width)) {
             row.iter_mut().zip(x).for_each(|(y, x)| *y += x);
             let norm = row.iter().map(|y| y * y).sum::<f32>().sqrt().max(1e-12);
             row.iter_mut().for_each(|y| *y /= norm);
@@ -107,18 +107,18 @@ impl Trunk {
     pub(crate) fn backward(
         &self,
         params: &Parameters,
-        batch: &Ragged,
+        pooled: &[f32],
         kept: &mut Kept,
         grad: &[f32],
         grads: &mut Parameters,
     ) {
-        let (items, width) = (batch.len(), self.width);
+        let (items, width) = (pooled.len() / self.width, self.width);
         kept.grad.clear();
         for ((g, u), norm) in grad.chunks_exact(width).zip(kept.unit.chunks_exact(width)).zip(&kept.norms) {
             let along: f32 = g.iter().zip(u).map(|(g, u)| g * u).sum();
             kept.grad.extend(g.iter().zip(u).map(|(g, u)| (g - along * u) / norm));
         }
-        let x = Mat::new(batch.pooled(), items, width);
+        let x = Mat::new(pooled, items, width);
         let flow = Mat::new(&kept.grad, items, width);
         dense::add_columns(&kept.grad, &mut grads[self.last.bias]);
         let Some(hidden) = &self.hidden else {
@@ -130,5 +130,17 @@ impl Trunk {
         kept.grad_hidden.iter_mut().zip(&kept.hidden).for_each(|(g, h)| *g = if *h > 0.0 { *g } else { 0.0 });
         dense::par_gemm(Mat::new(&kept.grad_hidden, items, hidden.out).t(), x, &mut grads[hidden.weight]);
         dense::add_columns(&kept.grad_hidden, &mut grads[hidden.bias]);
+    }
+
+    /// The gradient of what was mapped, after [`Trunk::backward`].
+    pub(crate) fn input_grad<'a>(&self, params: &Parameters, kept: &'a mut Kept) -> &'a [f32] {
+        let (first, flow) = match &self.hidden {
+            None => (&self.last, &kept.grad),
+            Some(hidden) => (hidden, &kept.grad_hidden),
+        };
+        kept.grad_input.resize(kept.grad.len(), 0.0);
+        dense::backward_input(flow, &params[first.weight], self.width, &mut kept.grad_input);
+        kept.grad_input.iter_mut().zip(&kept.grad).for_each(|(sum, g)| *sum += g);
+        &kept.grad_input
     }
 }

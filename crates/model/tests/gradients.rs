@@ -28,7 +28,7 @@ fn config(split: SplitConfig, propagation: PropagationConfig, width: usize, dept
         depth: Depth::new(depth).unwrap(),
         split,
         propagation,
-        scale: ScaleConfig { start: 3.0, max: 100.0 },
+        scale: ScaleConfig { start: 3.0, max: 100.0, coarser: 1.0 },
     }
 }
 
@@ -108,7 +108,8 @@ proptest! {
         let mlp = SplitConfig::Mlp(MlpConfig { hidden, dropout: 0.3 });
         check_tree(config(mlp, PropagationConfig::Product, width, depth), pairs, seed, drop.then_some(seed))?;
         let trunks = [None, Some(TrunkConfig::Linear), Some(TrunkConfig::Mlp { hidden })];
-        let linear = LinearConfig { trunk: trunks[seed as usize % 3], ..LinearConfig::default() };
+        let pooling_heads = seed as usize / 3 % 3;
+        let linear = LinearConfig { pooling_heads, trunk: trunks[seed as usize % 3], ..LinearConfig::default() };
         let linear = SplitConfig::Linear(linear);
         check_tree(config(linear, PropagationConfig::Product, width, depth), pairs, seed, None)?;
     }

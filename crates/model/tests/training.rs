@@ -33,7 +33,7 @@ fn pairs(range: std::ops::Range<u32>) -> Vec<Pair> {
 
 fn tree(split: SplitConfig) -> Tree {
     let depth = Depth::new(5).unwrap();
-    let scale = ScaleConfig { start: 20.0, max: 50.0 };
+    let scale = ScaleConfig { start: 20.0, max: 50.0, coarser: 1.0 };
     Tree::new(TreeConfig { width: WIDTH, depth, split, propagation: PropagationConfig::Product, scale }, 1)
 }
 

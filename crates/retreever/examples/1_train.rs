@@ -4,9 +4,7 @@
 
 mod made;
 
-use retreever::{
-    Control, Event, Learner, Material, Recipe, SavedTree, State, Tree, TreeLearner, depth_for, train,
-};
+use retreever::{Control, Event, Learner, Material, Recipe, SavedTree, State, depth_for, train};
 use std::error::Error;
 use std::fs;
 
@@ -23,9 +21,8 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
 
     // A tree as deep as there are documents for, with everything else as the recipe says.
     let (recipe, seed) = (Recipe::laptop(), 7);
-    let tree = Tree::new(recipe.tree(made::WIDTH, depth_for(data.corpus.len())), seed);
-    let mut learner = TreeLearner::new(tree, recipe.levels);
-    learner.centre(material.set().documents);
+    let tree = recipe.tree(made::WIDTH, depth_for(data.corpus.len()));
+    let mut learner = recipe.learner(tree, seed, material.set().documents);
 
     let config = recipe.training(100, seed);
     let mut state = State::new(&learner, &config);

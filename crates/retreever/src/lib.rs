@@ -44,9 +44,8 @@
 //!
 //! let recipe = Recipe::laptop();
 //! let config = recipe.training(30, 7); // steps, seed
-//! let tree = Tree::new(recipe.tree(26, depth_for(data.corpus.len())), 7);
-//! let mut learner = TreeLearner::new(tree, recipe.levels);
-//! learner.centre(material.set().documents);
+//! let tree = recipe.tree(26, depth_for(data.corpus.len()));
+//! let mut learner = recipe.learner(tree, 7, material.set().documents);
 //! let mut state = State::new(&learner, &config);
 //! train(&mut learner, material.set(), &config, &mut state, &mut |_| Control::Continue)?;
 //! let training = serde_json::to_value(&config)?;

@@ -17,6 +17,8 @@ pub(super) struct Kept {
 
 #[derive(Serialize, Deserialize)]
 struct File {
+    /// Which piece, as it is typed.
+    piece: String,
     /// A hash of the data, the encoder and the settings.
     made_from: String,
     rows: Vec<Row>,
@@ -42,10 +44,23 @@ impl Kept {
         (file.made_from == made_from).then_some(file.rows)
     }
 
+    /// The pieces that there are, whatever they were made from.
+    pub(super) fn pieces(&self) -> Vec<Piece> {
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let read = |file: fs::DirEntry| serde_json::from_slice::<File>(&fs::read(file.path()).ok()?).ok();
+        let mut pieces: Vec<String> = files.filter_map(read).map(|file| file.piece).collect();
+        pieces.sort_unstable();
+        pieces.iter().filter_map(|piece| piece.parse().ok()).collect()
+    }
+
     /// Keeps the rows of a finished piece.
     pub(super) fn put(&self, piece: Piece, made_from: &str, rows: &[Row]) -> Result<()> {
         let file = self.file(piece);
-        let json = serde_json::to_string(&File { made_from: made_from.to_owned(), rows: rows.to_vec() })?;
+        let json = serde_json::to_string(&File {
+            piece: piece.to_string(),
+            made_from: made_from.to_owned(),
+            rows: rows.to_vec(),
+        })?;
         crate::report::replace(&file, &json)
     }
 }
@@ -63,6 +78,8 @@ mod tests {
         assert_eq!(kept.get(Piece::Bm25, "a"), Some(Vec::new()));
         assert_eq!(kept.get(Piece::Bm25, "b"), None);
         assert_eq!(kept.get(Piece::Raptor(1), "a"), None);
+        kept.put(Piece::Raptor(1), "a", &[]).unwrap();
+        assert_eq!(kept.pieces(), [Piece::Bm25, Piece::Raptor(1)]);
         fs::write(kept.file(Piece::Bm25), "{ torn").unwrap();
         assert_eq!(kept.get(Piece::Bm25, "a"), None);
     }

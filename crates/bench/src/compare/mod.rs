@@ -49,7 +49,7 @@ pub struct CompareConfig {
     pub ablate: Vec<Ablation>,
     /// How many seeds everything random is repeated with.
     pub seeds: u64,
-    /// These pieces alone; all if there are none.
+    /// These pieces anew, beside what is kept of others; all pieces that are not kept if there are none.
     pub only: Vec<Piece>,
 }
 
@@ -105,20 +105,29 @@ pub fn compare_with(
         command: command(config, None),
         rows: Vec::new(),
     };
-    let mut pieces = match &config.only[..] {
-        [] => Piece::all(config.seeds, &config.ablate),
-        only => only.to_vec(),
-    };
+    let mut pieces = Piece::all(config.seeds, &config.ablate);
+    if !config.only.is_empty() {
+        // These anew; of the others, what is there stays in the report.
+        let there = kept.pieces();
+        pieces = config.only.clone();
+        pieces.extend(there.into_iter().filter(|piece| !config.only.contains(piece)));
+    }
     if config.only.is_empty() && training_pairs < 2 {
         observe(Event::NothingToTrainOn);
         pieces.retain(|piece| !matches!(piece, Piece::Trained(..)));
     }
     for (index, &piece) in pieces.iter().enumerate() {
         let made_from = made_from(&material, piece, config);
-        if let Some(rows) = kept.get(piece, &made_from) {
-            observe(Event::Kept(piece));
-            report.rows.extend(rows);
-            continue;
+        let again = config.only.contains(&piece);
+        match kept.get(piece, &made_from) {
+            Some(rows) if !again => {
+                observe(Event::Kept(piece));
+                report.rows.extend(rows);
+                continue;
+            }
+            // One of another comparison.
+            None if !config.only.is_empty() && !again => continue,
+            _ => {}
         }
         observe(Event::Begin(piece, index + 1, pieces.len()));
         let start = Instant::now();
@@ -190,7 +199,9 @@ fn made_from(material: &Material, piece: Piece, config: &CompareConfig) -> Strin
     (piece, config.depth, FORMAT, env!("CARGO_PKG_VERSION")).hash(&mut hasher);
     if let Piece::Trained(..) = piece {
         config.budget.hash(&mut hasher);
-        material.dataset.pairs(&Split::Train).iter().for_each(|pair| pair.hash(&mut hasher));
+        for split in [Split::Train, Split::Dev] {
+            material.dataset.pairs(&split).iter().for_each(|pair| pair.hash(&mut hasher));
+        }
     }
     if let Piece::Raptor(_) = piece {
         // Which model wrote the summaries.

@@ -1,10 +1,11 @@
 //! What is trained: the adapters, both trees, and the variants of the ablations, with the settings of each.
 
 use crate::report::{Ablation, Method, Variant};
-use retreever_model::schedule::{Levels, Weighting};
+use retreever_data::Embeddings;
+use retreever_model::schedule::Levels;
 use retreever_model::split::{CrossAttentionConfig, LinearConfig, MlpConfig};
 use retreever_model::{
-    Adapter, AdapterConfig, Learner, PropagationConfig, SplitConfig, Tree, TreeConfig, TreeLearner,
+    Adapter, AdapterConfig, Learner, PropagationConfig, SplitConfig, TreeConfig, TreeLearner,
 };
 use retreever_tree::Depth;
 use std::fmt;
@@ -20,8 +21,8 @@ pub enum Recipe {
     Mrl,
     /// A tree trained at its leaves.
     Tree,
-    /// A tree trained at a random level each step.
-    Stochastic,
+    /// A tree trained at all its levels.
+    AllLevels,
     /// A tree trained at its leaves with one choice changed.
     Ablated(Choice),
 }
@@ -122,7 +123,7 @@ impl Recipe {
             Self::Linear => Method::Linear,
             Self::Mlp => Method::Mlp,
             Self::Mrl => Method::Mrl,
-            Self::Stochastic => Method::Stochastic,
+            Self::AllLevels => Method::AllLevels,
             Self::Tree | Self::Ablated(_) => Method::Tree,
         }
     }
@@ -139,32 +140,35 @@ impl Recipe {
     pub(super) fn rate(self) -> f64 {
         match self {
             Self::Linear | Self::Mlp | Self::Mrl => 1e-3,
-            Self::Tree | Self::Stochastic | Self::Ablated(_) => retreever_model::Recipe::laptop().rate.peak,
+            Self::Tree | Self::AllLevels | Self::Ablated(_) => retreever_model::Recipe::laptop().rate.peak,
         }
     }
 
     /// Pairs in a batch.
     pub(super) fn batch(self) -> usize {
         match self {
-            Self::Linear | Self::Mlp | Self::Mrl => 64,
-            Self::Tree | Self::Stochastic | Self::Ablated(_) => retreever_model::Recipe::laptop().batch,
+            _ => retreever_model::Recipe::laptop().batch,
         }
     }
 
-    /// Starting values for embeddings of this width, beside a tree of this depth.
-    pub(super) fn start(self, width: usize, depth: Depth, seed: u64) -> Untrained {
+    /// Starting values for these documents, beside a tree of this depth.
+    pub(super) fn start(self, documents: &dyn Embeddings, depth: Depth, seed: u64) -> Untrained {
+        let width = documents.width();
         let adapter = |config| Untrained::Adapter(Box::new(Adapter::new(config, width, seed)));
-        let mut config = retreever_model::Recipe::laptop().tree(width, depth);
-        let mut levels = Levels::Constant;
+        let mut recipe = retreever_model::Recipe::laptop();
+        let mut config = recipe.tree(width, depth);
         match self {
             Self::Linear => return adapter(AdapterConfig::Linear),
             Self::Mlp => return adapter(AdapterConfig::Mlp { hidden: 2 * width }),
             Self::Mrl => return adapter(AdapterConfig::Matryoshka { largest: depth.leaves() }),
-            Self::Tree => {}
-            Self::Stochastic => levels = Levels::Stochastic(Weighting::Square),
-            Self::Ablated(choice) => choice.apply(&mut config),
+            Self::Tree => recipe.levels = Levels::Constant,
+            Self::AllLevels => {}
+            Self::Ablated(choice) => {
+                recipe.levels = Levels::Constant;
+                choice.apply(&mut config);
+            }
         }
-        Untrained::Tree(Box::new(TreeLearner::new(Tree::new(config, seed), levels)))
+        Untrained::Tree(Box::new(recipe.learner(config, seed, documents)))
     }
 }
 
@@ -175,7 +179,7 @@ impl fmt::Display for Recipe {
             Self::Mlp => f.write_str("mlp"),
             Self::Mrl => f.write_str("mrl"),
             Self::Tree => f.write_str("tree"),
-            Self::Stochastic => f.write_str("stochastic"),
+            Self::AllLevels => f.write_str("all-levels"),
             Self::Ablated(choice) => {
                 let Variant { ablation, value } = choice.variant();
                 write!(f, "{}={value}", ablation.key())

@@ -50,13 +50,7 @@ pub(super) fn rows(
         place: &config.out.join("pieces").join(piece.to_string().replace([':', '='], "-")),
         run: format!("{command}\n{:016x}", material.fingerprint()),
     };
-    let start = || {
-        let mut untrained = recipe.start(material.width(), config.depth, seed);
-        if let Untrained::Tree(tree) = &mut untrained {
-            tree.centre(material.document_tokens());
-        }
-        untrained
-    };
+    let start = || recipe.start(material.document_tokens(), config.depth, seed);
     let (model, build) = timed(|| training.run(&start, observe));
     let labels = Labels {
         method: recipe.method(),

@@ -6,7 +6,9 @@ use super::piece::Piece;
 use super::recipe::Untrained;
 use anyhow::{Context, Result};
 use retreever_model::schedule::LearningRate;
-use retreever_model::{self as model, Checkpoint, Control, End, State, TrainConfig, TrainingSet};
+use retreever_model::{
+    self as model, Checkpoint, Control, End, Recipe, State, TrainConfig, TrainingSet, steps_within,
+};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -25,14 +27,6 @@ pub(super) struct Training<'a> {
     pub(super) run: String,
 }
 
-/// Steps that are timed before training, and those of them that only warm up.
-const TRIAL: u64 = 16;
-const WARM: u64 = 4;
-/// Validations in a training, and how many steps' time one of them takes, about.
-const VALIDATIONS: u64 = 10;
-const VALIDATION_STEPS: f64 = 20.0;
-/// Fewer steps than this are not worth a table.
-const FEWEST: u64 = 100;
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
 impl Training<'_> {
@@ -52,7 +46,8 @@ impl Training<'_> {
             Some(Ok(resumed)) => resumed,
             // None yet, or one of another run: from the beginning.
             None | Some(Err(_)) => {
-                let config = self.config(self.worth(start)?);
+                let steps = steps_within(self.budget, model.learner(), self.set, &self.config(1))?;
+                let config = self.config(steps);
                 model = start();
                 (State::new(model.learner(), &config), config)
             }
@@ -73,32 +68,11 @@ impl Training<'_> {
     }
 
     fn config(&self, steps: u64) -> TrainConfig {
-        TrainConfig {
-            steps,
-            batch: self.batch,
-            seed: self.seed,
+        Recipe {
             rate: LearningRate { peak: self.rate, warm_up: 0.05 },
-            optimiser: Default::default(),
-            validate_every: steps.div_ceil(VALIDATIONS),
-            patience: None,
+            batch: self.batch,
+            ..Recipe::laptop()
         }
-    }
-
-    /// How many steps the budget is worth, from the time that a few take.
-    fn worth(&self, start: &dyn Fn() -> Untrained) -> Result<u64> {
-        let mut trial = start();
-        let config = self.config(TRIAL);
-        let mut state = State::new(trial.learner(), &config);
-        let set = TrainingSet { dev: &[], ..self.set };
-        let mut warm = Instant::now();
-        model::train(trial.learner(), set, &config, &mut state, &mut |event| {
-            if matches!(event, model::Event::Step { progress, .. } if progress.step + 1 == WARM) {
-                warm = Instant::now();
-            }
-            Control::Continue
-        })?;
-        let step = warm.elapsed().as_secs_f64() / (TRIAL - WARM) as f64;
-        let steps = self.budget.as_secs_f64() / step.max(1e-6) - VALIDATIONS as f64 * VALIDATION_STEPS;
-        Ok((steps as u64).max(FEWEST))
+        .training(steps, self.seed)
     }
 }

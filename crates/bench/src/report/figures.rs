@@ -8,7 +8,7 @@ use retreever_figures::{Axis, Bar, Bars, Chart, Group, Look, Marker, Series, Spr
 fn colour(method: Method) -> usize {
     match method {
         Method::Tree => 0,
-        Method::Stochastic => 1,
+        Method::AllLevels => 1,
         Method::Mrl => 2,
         Method::Encoder => 3,
         Method::KMeansTree => 4,
@@ -20,7 +20,7 @@ fn colour(method: Method) -> usize {
 fn look(method: Method) -> Look {
     let (marker, stroke) = match method {
         Method::Tree => (Marker::Disc, Stroke::Strong),
-        Method::Stochastic => (Marker::Square, Stroke::Strong),
+        Method::AllLevels => (Marker::Square, Stroke::Strong),
         Method::Mrl => (Marker::Triangle, Stroke::Plain),
         Method::KMeansTree | Method::GmmTree => (Marker::Ring, Stroke::Dotted),
         _ => (Marker::Diamond, Stroke::Plain),
@@ -29,7 +29,7 @@ fn look(method: Method) -> Look {
 }
 
 /// The methods that have a representation at every size.
-const SIZED: [Method; 4] = [Method::Tree, Method::Stochastic, Method::Mrl, Method::Encoder];
+const SIZED: [Method; 4] = [Method::Tree, Method::AllLevels, Method::Mrl, Method::Encoder];
 
 fn sized_name(method: Method) -> String {
     match method {

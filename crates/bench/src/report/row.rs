@@ -24,8 +24,8 @@ pub enum Method {
     GmmTree,
     /// Clusters with summaries, bottom-up.
     Raptor(Summaries),
-    /// The tree, trained at a random level each step.
-    Stochastic,
+    /// The tree, trained at all its levels.
+    AllLevels,
     /// The tree, trained at its leaves.
     Tree,
 }
@@ -53,14 +53,14 @@ impl Method {
             Self::GmmTree => "Hierarchical GMM",
             Self::Raptor(Summaries::Extractive) => "RAPTOR (extractive summaries)",
             Self::Raptor(Summaries::LanguageModel) => "RAPTOR (LLM summaries)",
-            Self::Stochastic => "ReTreever-Stochastic",
+            Self::AllLevels => "ReTreever, all levels",
             Self::Tree => "ReTreever",
         }
     }
 
     /// Whether it is the tree that the rest is compared with.
     pub fn is_ours(self) -> bool {
-        matches!(self, Self::Tree | Self::Stochastic)
+        matches!(self, Self::Tree | Self::AllLevels)
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) fn hierarchical(pooled: &[Pooled<'_>]) -> String {
         Method::Raptor(Summaries::LanguageModel),
         Method::KMeansTree,
         Method::GmmTree,
-        Method::Stochastic,
+        Method::AllLevels,
         Method::Tree,
     ];
     let chosen: Vec<&Pooled<'_>> =
@@ -75,7 +75,7 @@ pub(super) fn representations(pooled: &[Pooled<'_>]) -> String {
         Method::Linear,
         Method::Mlp,
         Method::Mrl,
-        Method::Stochastic,
+        Method::AllLevels,
         Method::Tree,
     ];
     let chosen: Vec<&Pooled<'_>> = methods.into_iter().filter_map(|method| full(pooled, method)).collect();

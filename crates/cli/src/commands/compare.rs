@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// How many seeds everything random is repeated with.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u64,
-    /// Only these pieces, such as `encoder` or `gmm-tree:1` (all of them if none is named).
+    /// Only these pieces, such as `encoder` or `gmm-tree:1`, computed anew beside what is kept of the others.
     #[arg(long, value_name = "PIECE", value_delimiter = ',')]
     only: Vec<Piece>,
     /// Where the report goes: index.html and results.json. Finished pieces there are not computed again.

@@ -7,8 +7,8 @@ use crate::{budget, chat};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use retreever::{
-    CachedEncoder, Checkpoint, Control, Depth, End, Files, Learner, Material, Recipe, SavedTree, State, Tree,
-    TreeLearner, depth_for, steps_within, train,
+    CachedEncoder, Checkpoint, Control, Depth, End, Files, Learner, Material, Recipe, SavedTree, State,
+    depth_for, steps_within, train,
 };
 use retreever_data::{MadePairs, MakeConfig, Split};
 use retreever_model::propagation::PathConsistencyConfig;
@@ -254,8 +254,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bail!("{reason}");
     }
     let run = describe(&config, &recipe, material)?;
-    let mut learner = TreeLearner::new(Tree::new(config, args.seed), recipe.levels);
-    learner.centre(set.documents);
+    let mut learner = recipe.learner(config, args.seed, set.documents);
     let (options, mut state) = if args.resume {
         let options = checkpoint.config()?;
         let state = checkpoint.load(&mut learner, &run)?;

@@ -127,7 +127,7 @@ impl Adapter {
         let Room { trunk: kept, adapted, .. } = &mut self.room;
         match &self.map {
             Map::Trunk(trunk) => {
-                trunk.forward(&self.params, batch, kept);
+                trunk.forward(&self.params, batch.pooled(), kept);
                 adapted.clear();
                 adapted.extend_from_slice(kept.unit());
             }
@@ -192,7 +192,7 @@ impl Learner for Adapter {
             }
         }
         match &self.map {
-            Map::Trunk(trunk) => trunk.backward(&self.params, batch, kept, grad, grads),
+            Map::Trunk(trunk) => trunk.backward(&self.params, batch.pooled(), kept, grad, grads),
             Map::Projection(projection) => projection.backward(batch, grad, grads),
         }
         total

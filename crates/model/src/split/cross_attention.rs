@@ -142,6 +142,10 @@ impl Split for CrossAttention {
         }
     }
 
+    fn biases(&self) -> Tensor {
+        self.node_bias
+    }
+
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut AllKept) {
         self.attend(params, batch, pass, kept);
     }

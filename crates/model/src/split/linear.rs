@@ -6,6 +6,7 @@
 //! up its ancestors; growth keeps the few top splits from outweighing the many below.
 
 use super::{Backward, Kept as AllKept, Pass, Scope, Split, uniform};
+use crate::attention_pooling::{self, AttentionPooling};
 use crate::dense;
 use crate::parameters::{Decay, Layout, Parameters, Tensor};
 use crate::random::Random;
@@ -19,6 +20,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
+    /// How many heads look at the tokens and add to the pooled embedding; 0 for none.
+    pub pooling_heads: usize,
     /// What is made of the pooled embedding before it is split.
     pub trunk: Option<TrunkConfig>,
     /// How splits start.
@@ -44,6 +47,7 @@ pub enum Start {
 /// What the trunk leaves for the way back, and room for the gradient of its result.
 #[derive(Default)]
 pub(super) struct Kept {
+    pooling: attention_pooling::Kept,
     trunk: trunk::Kept,
     grad: Vec<f32>, // [items, width]
 }
@@ -52,6 +56,7 @@ pub(super) struct Kept {
 pub struct Linear {
     scope: Scope,
     start: Start,
+    pooling: Option<AttentionPooling>,
     trunk: Option<Trunk>,
     weight: Tensor, // [nodes, width]
     bias: Tensor,   // [nodes]
@@ -63,6 +68,8 @@ impl Linear {
         Self {
             scope,
             start: config.start,
+            pooling: (config.pooling_heads > 0)
+                .then(|| AttentionPooling::new(config.pooling_heads, scope.width, layout)),
             trunk: config.trunk.map(|trunk| Trunk::new(trunk, scope.width, layout)),
             weight: layout.tensor("split.weight", &[nodes, scope.width], Decay::Yes),
             bias: layout.tensor("split.bias", &[nodes], Decay::No),
@@ -77,15 +84,23 @@ impl Linear {
         raw.into_iter().map(|raw| raw * deviation / mean).collect()
     }
 
-    /// What is split: the batch's pooled embeddings, or what the trunk has made of them.
+    /// What the trunk maps: the batch's pooled embeddings, or those of the learned pooling.
+    fn pooled<'a>(&self, batch: &'a Ragged, kept: &'a attention_pooling::Kept) -> &'a [f32] {
+        if self.pooling.is_some() { kept.pooled() } else { batch.pooled() }
+    }
+
+    /// What is split: pooled embeddings, or what the trunk has made of them.
     fn split_of<'a>(&self, batch: &'a Ragged, kept: &'a Kept) -> Mat<'a> {
-        let rows = if self.trunk.is_some() { kept.trunk.unit() } else { batch.pooled() };
+        let rows = if self.trunk.is_some() { kept.trunk.unit() } else { self.pooled(batch, &kept.pooling) };
         Mat::new(rows, batch.len(), self.scope.width)
     }
 }
 
 impl Split for Linear {
     fn init(&self, params: &mut Parameters, random: &mut Random) {
+        if let Some(pooling) = &self.pooling {
+            pooling.init(params, random);
+        }
         if let Some(trunk) = &self.trunk {
             trunk.init(params, random);
         }
@@ -114,10 +129,18 @@ impl Split for Linear {
         }
     }
 
+    fn biases(&self) -> Tensor {
+        self.bias
+    }
+
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut AllKept) {
         let (nodes, width) = (pass.end.start(), self.scope.width);
-        if let Some(trunk) = &self.trunk {
-            trunk.forward(params, batch, &mut kept.linear.trunk);
+        let Kept { pooling, trunk, .. } = &mut kept.linear;
+        if let Some(map) = &self.pooling {
+            map.forward(params, batch, pass.dropout, pooling);
+        }
+        if let Some(map) = &self.trunk {
+            map.forward(params, self.pooled(batch, pooling), trunk);
         }
         kept.logits.resize(batch.len() * nodes, 0.0);
         let x = self.split_of(batch, &kept.linear);
@@ -139,11 +162,22 @@ impl Split for Linear {
             &mut grads[self.weight][..nodes * width],
         );
         dense::add_columns(step.grad, &mut grads[self.bias][..nodes]);
-        if let Some(trunk) = &self.trunk {
-            kept.grad.resize(step.batch.len() * width, 0.0);
-            let weight = &step.params[self.weight][..nodes * width];
-            dense::backward_input(step.grad, weight, width, &mut kept.grad);
-            trunk.backward(step.params, step.batch, &mut kept.trunk, &kept.grad, grads);
+        if self.pooling.is_none() && self.trunk.is_none() {
+            return;
+        }
+        kept.grad.resize(step.batch.len() * width, 0.0);
+        let weight = &step.params[self.weight][..nodes * width];
+        dense::backward_input(step.grad, weight, width, &mut kept.grad);
+        let mut grad = &kept.grad[..];
+        if let Some(map) = &self.trunk {
+            let pooled = self.pooled(step.batch, &kept.pooling);
+            map.backward(step.params, pooled, &mut kept.trunk, grad, grads);
+            if self.pooling.is_some() {
+                grad = map.input_grad(step.params, &mut kept.trunk);
+            }
+        }
+        if let Some(map) = &self.pooling {
+            map.backward(step.params, step.batch, &mut kept.pooling, grad, grads);
         }
     }
 }
@@ -158,7 +192,7 @@ mod tests {
         let start = Start::Growing { deviation: 0.5, growth: 2.0 };
         let mut layout = Layout::default();
         let scope = Scope { width: 64, end: Level::ROOT.below().below().below() };
-        let split = Linear::new(&Config { trunk: None, start }, scope, &mut layout);
+        let split = Linear::new(&Config { pooling_heads: 0, trunk: None, start }, scope, &mut layout);
         assert_eq!(split.deviations(0.5, 2.0), [1.5 / 7.0, 3.0 / 7.0, 6.0 / 7.0]);
         let mut params = Parameters::zeros(layout);
         split.init(&mut params, &mut Random::new(1, 1));

@@ -73,6 +73,10 @@ impl Split for Mlp {
         params[self.b2].fill(0.0);
     }
 
+    fn biases(&self) -> Tensor {
+        self.b2
+    }
+
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut AllKept) {
         let (nodes, hidden, items) = (pass.end.start(), self.config.hidden, batch.len());
         let h = &mut kept.hidden.hidden;

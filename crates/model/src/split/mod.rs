@@ -13,7 +13,7 @@ pub use linear::Linear;
 pub use mlp::Mlp;
 
 use crate::learner::Reads;
-use crate::parameters::{Layout, Parameters};
+use crate::parameters::{Layout, Parameters, Tensor};
 use crate::random::Random;
 use retreever_data::Ragged;
 use retreever_tree::Level;
@@ -48,6 +48,7 @@ impl SplitConfig {
     /// What is read of an item.
     pub fn reads(&self) -> Reads {
         match self {
+            Self::Linear(config) if config.pooling_heads > 0 => Reads::Tokens,
             Self::Linear(_) | Self::Mlp(_) => Reads::Pooled,
             Self::CrossAttention(_) => Reads::Tokens,
         }
@@ -95,6 +96,9 @@ pub trait Split: Send + Sync {
     fn centre(&self, params: &mut Parameters, mean: &[f32]) {
         let _ = (params, mean);
     }
+
+    /// One number for each scored node that is added to its logit.
+    fn biases(&self) -> Tensor;
 
     /// Items to logits.
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut Kept);

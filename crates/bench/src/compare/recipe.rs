@@ -144,13 +144,6 @@ impl Recipe {
         }
     }
 
-    /// Pairs in a batch.
-    pub(super) fn batch(self) -> usize {
-        match self {
-            _ => retreever_model::Recipe::laptop().batch,
-        }
-    }
-
     /// Starting values for these documents, beside a tree of this depth.
     pub(super) fn start(self, documents: &dyn Embeddings, depth: Depth, seed: u64) -> Untrained {
         let width = documents.width();

@@ -46,7 +46,6 @@ pub(super) fn rows(
         budget: config.budget,
         seed,
         rate: recipe.rate(),
-        batch: recipe.batch(),
         place: &config.out.join("pieces").join(piece.to_string().replace([':', '='], "-")),
         run: format!("{command}\n{:016x}", material.fingerprint()),
     };

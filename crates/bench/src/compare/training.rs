@@ -19,8 +19,6 @@ pub(super) struct Training<'a> {
     pub(super) budget: Duration,
     pub(super) seed: u64,
     pub(super) rate: f64,
-    /// Pairs in a batch.
-    pub(super) batch: usize,
     /// Where its checkpoint is kept while it lasts.
     pub(super) place: &'a Path,
     /// A text that is the same exactly for trainings that may take it up.
@@ -68,11 +66,7 @@ impl Training<'_> {
     }
 
     fn config(&self, steps: u64) -> TrainConfig {
-        Recipe {
-            rate: LearningRate { peak: self.rate, warm_up: 0.05 },
-            batch: self.batch,
-            ..Recipe::laptop()
-        }
-        .training(steps, self.seed)
+        Recipe { rate: LearningRate { peak: self.rate, warm_up: 0.05 }, ..Recipe::laptop() }
+            .training(steps, self.seed)
     }
 }

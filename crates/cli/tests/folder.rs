@@ -21,7 +21,7 @@ impl Home {
         tiny_encoder::write(&home.path("encoder"), &WORDS);
         for n in 0..60 {
             let subject = &WORDS[(n % 3) * 7..][..7];
-            let word = |k: usize| subject[(n * (k + 2) + k) % 7];
+            let word = |k: usize| subject[(n * (k + 2) + k + (n / 21) * (k % 3 + 1)) % 7];
             let sentence = |k| format!("The {} of the {} and the {}.", word(k), word(k + 1), word(k + 2));
             let text: Vec<String> = (0..5).map(sentence).collect();
             home.put(&format!("notes/{}/{n}.txt", ["a", "b"][n % 2]), &text.join(" "));

@@ -26,10 +26,12 @@
 //! ```
 #![deny(unsafe_code)]
 
+mod compaction;
 pub mod documents;
 mod error;
 pub mod filter;
 mod map;
+mod positioned;
 mod sealed;
 pub mod search;
 pub mod segment;

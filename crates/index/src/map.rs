@@ -18,6 +18,14 @@ impl Map {
         let map = unsafe { memmap2::Mmap::map(file) }.map_err(Error::io("map", path))?;
         Ok(Self(map))
     }
+
+    /// Says that a range is read here and there: its neighbours need not come into memory. A hint, no more.
+    pub(crate) fn scattered(&self, start: usize, length: usize) {
+        #[cfg(unix)]
+        let _ = self.0.advise_range(memmap2::Advice::Random, start, length);
+        #[cfg(not(unix))]
+        let _ = (start, length);
+    }
 }
 
 impl std::ops::Deref for Map {

@@ -7,10 +7,10 @@
 //! block is checked once, before anything in it is believed. So damage is an error where it is met, and an
 //! open costs nothing that grows with the payload but the table, a thousandth of it.
 
+use crate::positioned::read_exact_at;
 use crate::{Error, Result};
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -126,7 +126,7 @@ impl Seal {
         let start = range.start / BLOCK * BLOCK;
         let end = range.end.next_multiple_of(BLOCK).min(self.length);
         let mut bytes = vec![0; end - start];
-        file.read_exact_at(&mut bytes, start as u64).map_err(Error::io("read", &self.path))?;
+        read_exact_at(file, &mut bytes, start as u64).map_err(Error::io("read", &self.path))?;
         for (number, block) in bytes.chunks(BLOCK).enumerate() {
             self.compare(map, start / BLOCK + number, block)?;
         }

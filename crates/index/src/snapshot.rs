@@ -136,8 +136,7 @@ impl Index {
         let (manifest, before) = self.manifest()?;
         let reader = self.store.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
         let reader: tantivy::IndexReader = reader.map_err(failed("open"))?;
-        let segments: Vec<Arc<Segment>> =
-            manifest.segments.iter().map(|name| self.segment(name)).collect::<Result<_>>()?;
+        let segments = self.held(&manifest.segments)?;
         let (_, after) = self.manifest()?;
         if before != after {
             return Ok(None);
@@ -166,6 +165,11 @@ impl Index {
         open.retain(|_, segment| segment.strong_count() > 0);
         open.insert(name.to_owned(), Arc::downgrade(&segment));
         Ok(segment)
+    }
+
+    /// These segments, open.
+    pub(crate) fn held(&self, segments: &[String]) -> Result<Vec<Arc<Segment>>> {
+        segments.iter().map(|name| self.segment(name)).collect()
     }
 
     pub(crate) fn documents(&self) -> PathBuf {

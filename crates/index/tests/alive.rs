@@ -142,7 +142,8 @@ fn child() {
         writer.commit().unwrap();
         println!("\ncommitted {}", number + 1);
         std::io::stdout().flush().unwrap();
-        if number % 7 == 6 {
+        // Between two of these there are enough commits for segments to be merged unasked.
+        if number % 23 == 22 {
             writer.compact().unwrap();
         }
     }
@@ -154,6 +155,36 @@ fn start(dir: &Path, first: u64) -> Command {
     command.env("RETREEVER_TEST_CHILD", dir).env("RETREEVER_TEST_ROUND", first.to_string());
     command.stdout(Stdio::piped()).stderr(Stdio::null());
     command
+}
+
+/// Many small commits, while a reader looks on: segments are merged unasked, rows of deleted documents are dropped, and
+/// every snapshot stays what it was.
+#[test]
+fn commits_merge_segments_unasked() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = Index::create(dir.path(), shape()).unwrap();
+    let mut writer = index.writer().unwrap();
+    let mut snapshots = Vec::new();
+    for number in 0..60 {
+        let (documents, rows, gone) = round(number);
+        writer.add(&documents, &rows).unwrap();
+        writer.delete(gone.iter().map(String::as_str)).unwrap();
+        writer.commit().unwrap();
+        let snapshot = index.snapshot().unwrap();
+        let (rows, live) = (snapshot.segments().map(|s| s.len()).sum::<usize>(), snapshot.len());
+        assert!(snapshot.segments().len() <= 8, "{} segments", snapshot.segments().len());
+        assert!(2 * rows <= 3 * live + 3, "{rows} rows for {live} documents");
+        if number % 10 == 0 {
+            snapshots.push((number + 1, snapshot));
+        }
+    }
+    for (rounds, snapshot) in &snapshots {
+        assert_eq!(contents(snapshot), after(*rounds));
+    }
+    assert_eq!(contents(&index.snapshot().unwrap()), after(60));
+    index.verify().unwrap();
+    let files = std::fs::read_dir(dir.path().join("assignments")).unwrap().count();
+    assert_eq!(files, index.snapshot().unwrap().segments().len(), "nothing is left behind");
 }
 
 /// 20 kills, or as many as `RETREEVER_KILLS` says (300 in the long mode).

@@ -4,6 +4,7 @@ mod made;
 
 use made::{Dice, Recipe};
 use proptest::prelude::*;
+use retreever_index::search::rows::{RowHit, approximate, exact};
 use retreever_index::segment::{Durability, Input, Segment, build};
 use retreever_index::{
     Document, Filter, Fusion, Guarantee, Hit, Index, Mode, Opening, Query, Shape, Snapshot,
@@ -108,11 +109,53 @@ proptest! {
         segment.verify().unwrap();
         let level = recipe.depth().leaf_level();
         for query in queries.iter() {
-            let hits = retreever_index::search::rows::exact(&[&segment], &[query], level, 7).unwrap().remove(0);
+            let hits = exact(&[&segment], &[query], level, 7).unwrap().remove(0);
             let hits: Vec<_> = hits.iter().map(|hit| (hit.score, (hit.sequence as usize - 5) / 3)).collect();
             let mut best = brute_force(&items, query, level);
             best.truncate(7);
             prop_assert_eq!(hits, best);
+        }
+    }
+}
+
+/// So many rows that the sketch chooses, and that exact scans begin with a limit.
+#[test]
+fn many_rows_agree_with_brute_force() {
+    for (nesting, sharpness) in [(Nesting::Nested, 0.2), (Nesting::Nested, 1.5), (Nesting::PerLevel, 0.3)] {
+        let recipe = Recipe { depth: 8, nesting, sharpness, seed: 11 };
+        let (items, queries) = (recipe.items(11_000, 1), recipe.items(6, 2));
+        let dir = tempfile::tempdir().unwrap();
+        let width = items.as_slice().len() / items.len();
+        let segments: Vec<Segment> = [0..4_000, 4_000..11_000]
+            .into_iter()
+            .map(|rows: std::ops::Range<usize>| {
+                let path = dir.path().join(format!("{}.segment", rows.start));
+                let sequence: Vec<u64> = rows.clone().map(|row| row as u64).collect();
+                let shape = Shape { depth: items.depth(), nesting };
+                let numbers = &items.as_slice()[rows.start * width..rows.end * width];
+                let input = Input { shape, rows: numbers, sequence: &sequence };
+                build(&path, input, Durability::Written).unwrap();
+                Segment::open(&path).unwrap()
+            })
+            .collect();
+        let segments: Vec<&Segment> = segments.iter().collect();
+        let rows: Vec<Assignment<'_>> = queries.iter().collect();
+        for level in recipe.depth().levels().filter(|level| level.get() >= 6) {
+            let batch = exact(&segments, &rows, level, 10).unwrap();
+            let (mut kept, mut wanted) = (0, 0);
+            for (query, batched) in rows.iter().zip(batch) {
+                let mut best = brute_force(&items, *query, level);
+                best.truncate(10);
+                let place = |hit: &RowHit| (hit.score, hit.sequence as usize);
+                let single = exact(&segments, &[*query], level, 10).unwrap().remove(0);
+                assert_eq!(single.iter().map(place).collect::<Vec<_>>(), best);
+                assert_eq!(batched, single);
+                let near = approximate(&segments, *query, level, (100, 10)).unwrap();
+                kept += near.iter().filter(|hit| hit.score >= best[9].0).count();
+                wanted += best.len();
+                assert!(near.iter().all(|hit| hit.score <= best[0].0));
+            }
+            assert!(10 * kept >= 9 * wanted, "{kept} of {wanted} at level {level}, {nesting:?} {sharpness}");
         }
     }
 }

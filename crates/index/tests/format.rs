@@ -1,11 +1,12 @@
-//! An index written by version 1 of the format opens and answers, in this version and every later one.
+//! An index written by any version of the format opens and answers, in this version and every later one.
 //!
-//! `RETREEVER_WRITE_FIXTURE=1` writes it again, which only a new version of the format is a reason for.
+//! `RETREEVER_WRITE_FIXTURE=1` writes that of this version again, which only a new version of the format is a reason
+//! for.
 
 mod made;
 
 use made::Recipe;
-use retreever_index::{Document, Filter, Index, Query, Shape};
+use retreever_index::{Document, Filter, Index, Mode, Query, Shape};
 use retreever_tree::Nesting;
 use serde_json::json;
 use std::fs;
@@ -44,17 +45,29 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// The version of the format that is written.
+const VERSION: u32 = 2;
+
 #[test]
-fn version_1_opens() {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/format-1");
+fn every_version_opens() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     if std::env::var_os("RETREEVER_WRITE_FIXTURE").is_some() {
+        let fixture = fixtures.join(format!("format-{VERSION}"));
         fs::remove_dir_all(&fixture).ok();
         write(&fixture);
+        let _ = fs::remove_file(fixture.join("documents/.tantivy-meta.lock"));
+        let _ = fs::remove_file(fixture.join("documents/.tantivy-writer.lock"));
     }
-    // Opening takes locks and sweeps left-overs: not in the work tree.
-    let dir = tempfile::tempdir().unwrap();
-    copy(&fixture, dir.path());
-    let index = Index::open(dir.path()).unwrap();
+    for version in 1..=VERSION {
+        // Opening takes locks and sweeps left-overs: not in the work tree.
+        let dir = tempfile::tempdir().unwrap();
+        copy(&fixtures.join(format!("format-{version}")), dir.path());
+        read(dir.path());
+    }
+}
+
+fn read(dir: &Path) {
+    let index = Index::open(dir).unwrap();
     assert_eq!(index.verify().unwrap().documents, 11);
     let snapshot = index.snapshot().unwrap();
     let query = RECIPE.items(1, 1);
@@ -64,6 +77,9 @@ fn version_1_opens() {
     assert_eq!(answer.hits[0].score, 1.0);
     assert_eq!(ids.len(), 11);
     assert!(!ids.contains(&"d3".to_owned()));
+    let mode = Mode::Approximate { rerank: 20 };
+    let quick = snapshot.search(&Query { mode, ..Query::new(query.row(0), 20) }).unwrap();
+    assert_eq!(quick.hits, answer.hits);
     let filter: Filter = "year >= 2010".parse().unwrap();
     let late = snapshot.search(&Query { filter: Some(filter), ..Query::new(query.row(0), 20) }).unwrap();
     assert_eq!(late.hits.len(), 2);

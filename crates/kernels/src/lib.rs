@@ -4,6 +4,7 @@
 //! time, and stands beside a scalar twin that says what it computes. The twins are compared by property tests.
 
 pub mod attention;
+pub mod bounds;
 pub mod codes;
 mod exp;
 pub mod gelu;
@@ -13,9 +14,11 @@ pub mod l1;
 mod lanes;
 pub mod layer_norm;
 pub mod pairwise_l1;
+pub mod rows;
 pub mod sad;
 pub mod self_attention;
 mod simd;
+pub mod sketch;
 pub mod softmax;
 pub mod top_k;
 

@@ -5,6 +5,7 @@ use crate::progress::{self, say};
 use anyhow::{Context, Result, anyhow};
 use retreever::{Answer, Explanation, Filter, Fusion, Guarantee, Mode, Opening, Query, Retriever, Snapshot};
 use retreever_index::Document;
+use retreever_tree::Nesting;
 use serde::Serialize;
 
 /// What to ask, and how.
@@ -97,7 +98,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         println!("{output}");
     } else {
         found.iter().enumerate().for_each(|(rank, found)| print(rank + 1, found));
-        say!("{}", guarantee(&answer));
+        let statement = match (args.hybrid, args.fuse) {
+            (Some(share), _) if share >= 1.0 => "by words alone: no other document scores higher".to_owned(),
+            (Some(_), _) | (None, true) => {
+                "mixed: the best by the tree and the best by words, at least 100 each, put together; a document in \
+                 neither list was not considered"
+                    .to_owned()
+            }
+            (None, false) => guarantee(&answer, &query),
+        };
+        say!("{statement}");
     }
     Ok(())
 }
@@ -113,14 +123,33 @@ fn collect(snapshot: &Snapshot, query: &Query<'_>, answer: &Answer, explain: boo
         .collect()
 }
 
-fn guarantee(answer: &Answer) -> String {
+/// What is certain about an answer, and why.
+fn guarantee(answer: &Answer, query: &Query<'_>) -> String {
     let read = answer.share_read * 100.0;
-    match answer.guarantee {
-        Guarantee::Exact => format!("exact; {read:.1}% of the documents read"),
-        Guarantee::UnreadAtMost(bound) => {
-            format!("{read:.1}% of the documents read; an unread one scores at most {bound:.3}")
+    let own_levels = query.assignment.nesting() == Nesting::PerLevel;
+    match (answer.guarantee, query.mode) {
+        (Guarantee::Exact, Mode::Leaves(_)) => {
+            format!("exact; {read:.1}% of the documents read, and no unread one can score higher")
         }
-        Guarantee::None => format!("approximate; {read:.1}% of the documents looked at"),
+        (Guarantee::Exact, _) if own_levels => {
+            "exact: no other document scores higher; levels of this tree do not bound each other, so all documents were \
+             compared at the level asked for, by codes of known error or in full"
+                .to_owned()
+        }
+        (Guarantee::Exact, _) => {
+            "exact: no other document scores higher; all were ruled out by codes of known error or compared in full"
+                .to_owned()
+        }
+        (Guarantee::UnreadAtMost(bound), _) => {
+            format!("exact among the {read:.1}% of the documents read; an unread one scores at most {bound:.3}")
+        }
+        (Guarantee::None, Mode::Leaves(_)) => format!(
+            "exact among the {read:.1}% of the documents read; levels of this tree do not bound each other, so nothing is \
+             known about the unread"
+        ),
+        (Guarantee::None, _) => {
+            "approximate: codes chose what was scored, and may have passed over a better document".to_owned()
+        }
     }
 }
 

@@ -1,125 +1,133 @@
-//! The approximate search: the codes of a coarse level choose a few documents, which are then scored.
+//! The approximate search: ever finer codes of ever fewer documents. Nothing is certified.
 //!
-//! The first plane three levels up is an eighth of that of the leaves. The best by it are compared by both
-//! planes of the level asked for, and the best of those by their rows. Nothing is certified.
+//! The sketch, 16 bytes a document, chooses sixteen times as many documents as are to be compared; the codes two
+//! levels up choose among those; both planes of the level asked for rank the rest, and the best are scored from their
+//! rows. Where there is no sketch above the level asked for, the codes of the first rung stand in for it.
 
 use super::View;
-use super::probe::Probe;
-use super::scan::{Found, everything};
+use super::ladder::Ladder;
+use super::scan::{Found, best_of};
 use crate::Result;
+use crate::segment::sketch_level;
 use rayon::prelude::*;
-use retreever_kernels::top_k::{Near, TopK};
-use retreever_tree::{Assignment, Level};
+use retreever_kernels::sketch::{BLOCK_ROWS, look_up, rows_within};
+use retreever_tree::Assignment;
 
-/// Rows that one thread takes at a time.
-const CHUNK: usize = 8192;
-/// Rows compared in one go.
-const RUN: usize = 256;
-/// How many levels up the choice is made.
-const UP: u8 = 3;
+/// How many documents the sketch chooses for each one that is compared at the level asked for.
+const SKETCHED: usize = 16;
+/// Rows that one thread takes at a time; a multiple of a block of the sketch.
+const CHUNK: usize = 65_536;
+/// Picked rows that one thread takes at a time.
+const PICKS: usize = 4096;
+/// Of so many sums one is looked at to find the limit, where that leaves enough of them.
+const SAMPLED: usize = 13;
 
-/// The `k` best of `rerank` documents chosen by a coarse level.
+/// The `k` best of `rerank` documents chosen by sketch and codes.
 pub(crate) fn search(
     views: &[View<'_>],
     query: Assignment<'_>,
-    probe: &Probe,
+    ladder: &Ladder,
     (rerank, k): (usize, usize),
 ) -> Result<Vec<Found>> {
     let rerank = rerank.max(k).max(1);
-    let coarse = Probe::new(query, coarse_level(query, probe.level()));
-    let chosen = choose(views, &coarse, rerank)?;
-    let mut compared = chosen
-        .into_iter()
-        .map(|(view, row)| Ok((probe.at_least(views[view].segment, row)?, view, row)))
+    let picks = match by_sketch(views, query, ladder, rerank.saturating_mul(SKETCHED))? {
+        Some(picks) => picks,
+        None => views.iter().map(allowed).collect(),
+    };
+    let mut near = Vec::new();
+    for (number, (view, picks)) in views.iter().zip(&picks).enumerate() {
+        let guesses = compare(view, ladder, picks)?;
+        near.extend(picks.iter().zip(guesses).map(|(row, guess)| Guess(guess, number as u32, *row)));
+    }
+    if near.len() > rerank {
+        near.select_nth_unstable_by(rerank - 1, |a, b| a.0.total_cmp(&b.0).then(a.cmp_place(b)));
+        near.truncate(rerank);
+    }
+    let rows = near
+        .iter()
+        .map(|near| {
+            Ok((ladder.last().at_least(views[near.1 as usize].segment, near.2 as usize)?, near.1, near.2))
+        })
         .collect::<Result<Vec<_>>>()?;
-    compared.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    compared.truncate(4 * k + 16);
-    let mut top = TopK::new(k);
-    let mut found = Vec::with_capacity(compared.len());
-    for (_, view, row) in compared {
-        let distance = probe.distance(&views[view], row)?;
-        let id = views[view].segment.sequence()[views[view].segment.rank_of(row)?];
-        top.push(Near { distance, id });
-        found.push((id, Found { distance, view, row }));
+    best_of(views, ladder.last(), rows, k)
+}
+
+/// A distance by codes, the view and the row.
+#[derive(Clone, Copy)]
+struct Guess(f32, u32, u32);
+
+impl Guess {
+    fn cmp_place(&self, other: &Self) -> std::cmp::Ordering {
+        (self.1, self.2).cmp(&(other.1, other.2))
     }
-    found.sort_unstable_by_key(|(id, _)| *id);
-    let place = |near: &Near| found.binary_search_by_key(&near.id, |(id, _)| *id).ok().map(|at| found[at].1);
-    Ok(top.into_sorted().iter().filter_map(place).collect())
 }
 
-fn coarse_level(query: Assignment<'_>, level: Level) -> Level {
-    let up = (level.get() as u8).saturating_sub(UP).max(1);
-    query.depth().level(up).expect("a level above one of the tree")
+fn allowed(view: &View<'_>) -> Vec<u32> {
+    (0..view.segment.len() as u32).filter(|row| view.allows(*row as usize)).collect()
 }
 
-/// The best rows so far, by the distance to their codes; now and then cut back to `count`.
-struct Best {
+/// About `count` rows of all views, those nearest by the sketch; nothing where it does not help.
+fn by_sketch(
+    views: &[View<'_>],
+    query: Assignment<'_>,
+    ladder: &Ladder,
     count: usize,
-    limit: f32,
-    rows: Vec<(f32, u32, u32)>, // distance, view, row
+) -> Result<Option<Vec<Vec<u32>>>> {
+    let level = sketch_level(query.depth());
+    let rows: usize = views.iter().map(|view| view.segment.len()).sum();
+    if ladder.rungs()[0].level() <= level || rows <= count {
+        return Ok(None);
+    }
+    let Some(sketches) =
+        views.iter().map(|view| view.segment.sketch()).collect::<Result<Option<Vec<_>>>>()?
+    else {
+        return Ok(None);
+    };
+    let numbers = query.at(level);
+    let farthest = sketches.iter().map(|(book, _)| book.farthest(&numbers)).fold(f32::MIN_POSITIVE, f32::max);
+    let mut sums: Vec<Vec<u16>> = Vec::with_capacity(views.len());
+    for (view, (book, codes)) in views.iter().zip(sketches) {
+        let tables = book.tables(&numbers, farthest / 255.0);
+        let mut here = vec![0; view.segment.len().next_multiple_of(BLOCK_ROWS)];
+        let codes = codes.par_chunks(CHUNK * level.width() / 2);
+        here.par_chunks_mut(CHUNK).zip(codes).for_each(|(sums, codes)| look_up(&tables, codes, sums));
+        here.truncate(view.segment.len());
+        if view.allowed.is_some() {
+            let out = here.iter_mut().enumerate().filter(|(row, _)| !view.allows(*row));
+            out.for_each(|(_, sum)| *sum = u16::MAX);
+        }
+        sums.push(here);
+    }
+    let limit = limit(&sums, level.width() * 255, count);
+    let within = |sums: &Vec<u16>| {
+        let mut picks = Vec::new();
+        rows_within(sums, limit, 0, &mut picks);
+        picks
+    };
+    Ok(Some(sums.iter().map(within).collect()))
 }
 
-impl Best {
-    fn new(count: usize) -> Self {
-        Self { count, limit: f32::INFINITY, rows: Vec::new() }
+/// A limit that about `count` of the sums do not exceed; sums above `most` are not to be counted.
+fn limit(sums: &[Vec<u16>], most: usize, count: usize) -> u16 {
+    let step = if count >= 64 * SAMPLED { SAMPLED } else { 1 };
+    let mut histogram = vec![0u32; most + 2];
+    for sums in sums {
+        sums.iter().step_by(step).for_each(|sum| histogram[usize::from(*sum).min(most + 1)] += 1);
     }
-
-    fn push(&mut self, row: (f32, u32, u32)) {
-        self.rows.push(row);
-        if self.rows.len() >= 2 * self.count + RUN {
-            self.cut();
-        }
-    }
-
-    fn cut(&mut self) {
-        if self.rows.len() > self.count {
-            let order = |a: &(f32, u32, u32), b: &(f32, u32, u32)| {
-                a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2)))
-            };
-            let (_, last, _) = self.rows.select_nth_unstable_by(self.count - 1, order);
-            self.limit = last.0;
-            self.rows.truncate(self.count);
-        }
-    }
-
-    fn merge(mut self, other: Self) -> Self {
-        self.rows.extend(other.rows);
-        self.cut();
-        self
-    }
+    let mut seen = 0;
+    let reached = histogram[..=most].iter().position(|here| {
+        seen += *here as usize * step;
+        seen >= count
+    });
+    reached.unwrap_or(most) as u16
 }
 
-/// The rows with the smallest distances by the first plane.
-fn choose(views: &[View<'_>], probe: &Probe, count: usize) -> Result<Vec<(usize, usize)>> {
-    let mut chunks = Vec::new();
-    for stretch in everything(views) {
-        for from in stretch.rows.clone().step_by(CHUNK) {
-            chunks.push((stretch.view, from..(from + CHUNK).min(stretch.rows.end)));
-        }
-    }
-    let best = chunks
-        .par_iter()
-        .try_fold(
-            || Best::new(count),
-            |mut best, (number, rows)| -> Result<Best> {
-                let view = &views[*number];
-                let mut sums = [0; RUN];
-                for from in rows.clone().step_by(RUN) {
-                    let run = from..(from + RUN).min(rows.end);
-                    let codes = view.segment.codes(probe.level(), run.clone())?;
-                    let sums = &mut sums[..run.len()];
-                    probe.sums(view.segment, codes, sums);
-                    for (at, sum) in sums.iter().enumerate() {
-                        let distance = probe.read(codes, at, *sum);
-                        if distance <= best.limit && view.allows(from + at) {
-                            best.push((distance, *number as u32, (from + at) as u32));
-                        }
-                    }
-                }
-                Ok(best)
-            },
-        )
-        .try_reduce(|| Best::new(count), |a, b| Ok(a.merge(b)))?;
-    let best = Best::merge(best, Best::new(count));
-    Ok(best.rows.into_iter().map(|(_, view, row)| (view as usize, row as usize)).collect())
+/// How far some rows of a view are by the codes of the first rung.
+fn compare(view: &View<'_>, ladder: &Ladder, picks: &[u32]) -> Result<Vec<f32>> {
+    let probe = &ladder.rungs()[0];
+    let codes = view.segment.codes_of(probe.level(), 0..view.segment.len(), picks)?;
+    let mut sums = vec![0; picks.len()];
+    let runs = picks.par_chunks(PICKS).zip(sums.par_chunks_mut(PICKS));
+    runs.for_each(|(picks, sums)| probe.sums_of(view.segment, codes, picks, sums));
+    Ok(picks.iter().zip(sums).map(|(row, sum)| probe.read(codes, *row as usize, sum)).collect())
 }

@@ -5,8 +5,8 @@
 //! coarse level, the largest number any of its documents has there; the sum of the smaller of that and the
 //! query's number is at least the score of each of them, at that level and at every finer one.
 
-use super::probe::Probe;
-use super::scan::{Found, Stretch, nearest};
+use super::ladder::Ladder;
+use super::scan::{Asked, Found, Stretch, nearest};
 use super::{Guarantee, Opening, View};
 use crate::segment::envelope_level;
 use crate::{Result, Snapshot};
@@ -20,10 +20,9 @@ pub(crate) fn search(
     snapshot: &Snapshot,
     views: &[View<'_>],
     query: Assignment<'_>,
-    probe: Probe,
+    level: Level,
     (opening, k): (Opening, usize),
 ) -> Result<(Vec<Found>, Guarantee, usize)> {
-    let level = probe.level();
     let mut order: Vec<usize> = (0..query.leaves().len()).collect();
     order.sort_by(|a, b| query.leaves()[*b].total_cmp(&query.leaves()[*a]));
     let (opened, read) = open(snapshot, &order, opening);
@@ -33,7 +32,8 @@ pub(crate) fn search(
         .filter(|(_, rows)| !rows.is_empty())
         .map(|(view, rows)| Stretch { view, rows })
         .collect();
-    let found = nearest(views, &stretches, &[probe], k)?.remove(0);
+    let asked = Asked { ladder: Ladder::new(query, level, views), limit: f64::INFINITY };
+    let found = nearest(views, &stretches, &[asked], k)?.remove(0);
     let unread = match unread_at_most(views, query, level, &opened)? {
         Some(unread) if found.len() == k => {
             let worst = found.last().map_or(1.0, |found| 1.0 - found.distance / 2.0);

@@ -5,6 +5,7 @@
 
 mod approximate;
 mod explain;
+mod ladder;
 mod leaves;
 mod probe;
 pub mod rows;
@@ -16,9 +17,9 @@ pub use words::Fusion;
 
 use crate::segment::Segment;
 use crate::{Error, Filter, Result, Shape, Snapshot};
-use probe::Probe;
+use ladder::Ladder;
 use retreever_tree::{Assignment, Level};
-use scan::{Found, everything, nearest};
+use scan::{Asked, Found, everything, nearest};
 use serde::Serialize;
 
 /// What is asked.
@@ -121,23 +122,46 @@ impl View<'_> {
     }
 }
 
+/// Documents that are scored before an exact scan begins, for each one wanted: their distances are its limit.
+const SCORED_BEFORE: usize = 8;
+/// Scans of fewer rows, or for more documents, begin without a limit.
+const LIMITED_ROWS: usize = 10_000;
+const LIMITED_K: usize = 100;
+
+/// The `k` nearest rows of all views, for each query, by definition.
+fn exact(views: &[View<'_>], queries: &[Assignment<'_>], level: Level, k: usize) -> Result<Vec<Vec<Found>>> {
+    use rayon::prelude::*;
+    let rows: usize = views.iter().map(|view| view.segment.len()).sum();
+    let ask = |query: &Assignment<'_>| -> Result<Asked> {
+        let ladder = Ladder::new(*query, level, views);
+        let mut limit = f64::INFINITY;
+        if rows >= LIMITED_ROWS && (1..=LIMITED_K).contains(&k) {
+            let found = approximate::search(views, *query, &ladder, (SCORED_BEFORE * k, k))?;
+            limit = found.get(k - 1).map_or(f64::INFINITY, |found| found.distance);
+        }
+        Ok(Asked { ladder, limit })
+    };
+    let asked = queries.par_iter().map(ask).collect::<Result<Vec<_>>>()?;
+    nearest(views, &everything(views), &asked, k)
+}
+
 impl Snapshot {
     /// Answers one query.
     pub fn search(&self, query: &Query<'_>) -> Result<Answer> {
         let level = self.level(query)?;
         let bits = query.filter.as_ref().map(|filter| filter.rows(self)).transpose()?;
         let views = self.views(bits.as_deref());
-        let probe = Probe::new(query.assignment, level);
         let (found, guarantee, read) = match query.mode {
             Mode::Exact => {
-                let found = nearest(&views, &everything(&views), &[probe], query.k)?.remove(0);
+                let found = exact(&views, &[query.assignment], level, query.k)?.remove(0);
                 (found, Guarantee::Exact, self.len())
             }
             Mode::Leaves(opening) => {
-                leaves::search(self, &views, query.assignment, probe, (opening, query.k))?
+                leaves::search(self, &views, query.assignment, level, (opening, query.k))?
             }
             Mode::Approximate { rerank } => {
-                let found = approximate::search(&views, query.assignment, &probe, (rerank, query.k))?;
+                let ladder = Ladder::new(query.assignment, level, &views);
+                let found = approximate::search(&views, query.assignment, &ladder, (rerank, query.k))?;
                 (found, Guarantee::None, self.len())
             }
         };
@@ -153,14 +177,12 @@ impl Snapshot {
         k: usize,
     ) -> Result<Vec<Answer>> {
         let views = self.views(None);
-        let probes = queries
-            .iter()
-            .map(|assignment| {
-                let query = Query { level, ..Query::new(*assignment, k) };
-                Ok(Probe::new(*assignment, self.level(&query)?))
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let found = nearest(&views, &everything(&views), &probes, k)?;
+        let checked = |query: &Assignment<'_>| self.level(&Query { level, ..Query::new(*query, k) });
+        let levels = queries.iter().map(checked).collect::<Result<Vec<_>>>()?;
+        let found = match levels.first() {
+            Some(level) => exact(&views, queries, *level, k)?,
+            None => Vec::new(),
+        };
         let share_read = if self.is_empty() { 0.0 } else { 1.0 };
         Ok(found
             .into_iter()

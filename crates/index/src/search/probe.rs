@@ -7,10 +7,11 @@
 
 use super::View;
 use crate::Result;
-use crate::segment::{CLASSES, Codes, Segment, error_at, scale};
-use retreever_kernels::codes::{Coded, decode_cells, l1_coded};
+use crate::segment::{CLASSES, Codes, Segment, scale};
+use retreever_kernels::bounds::{Classes, Sums, within};
+use retreever_kernels::codes::{decode_cells, l1_coded, query_bytes};
 use retreever_kernels::l1::l1;
-use retreever_kernels::sad::{Rows, sad_cells, sad_rows};
+use retreever_kernels::sad::{Rows, sad_cells, sad_picked, sad_rows};
 use retreever_tree::{Assignment, Level, Nesting, coarsen};
 
 /// Covers the rounding of single-precision arithmetic on distances, which are at most a little over 2.
@@ -23,15 +24,9 @@ pub(crate) struct Probe {
     nesting: Nesting,
     numbers: Vec<f32>,
     bytes: Vec<u8>, // [CLASSES, width]
-    classes: [Class; CLASSES],
-}
-
-/// What turns a sum of byte differences at a scale into a distance, and how far off that can be.
-#[derive(Clone, Copy, Debug, Default)]
-struct Class {
-    step: f32,
-    excess: f32,
-    error: f32,
+    /// Offsets are the excess less the error.
+    classes: Classes,
+    errors: [f32; CLASSES],
 }
 
 /// Distances to a run of rows and how far off they can be.
@@ -44,66 +39,88 @@ pub(crate) struct Bounds {
 }
 
 impl Probe {
-    pub(crate) fn new(query: Assignment<'_>, level: Level) -> Self {
+    /// The query at a level, coded at the scales that rows of these views have there.
+    pub(crate) fn new(query: Assignment<'_>, level: Level, views: &[View<'_>]) -> Self {
+        let used = views.iter().fold(0, |all, view| all | view.segment.classes(level));
         let numbers = query.at(level).into_owned();
         let mut bytes = vec![0; CLASSES * numbers.len()];
-        let mut classes = [Class::default(); CLASSES];
-        for (number, (class, bytes)) in
-            classes.iter_mut().zip(bytes.chunks_exact_mut(numbers.len())).enumerate()
-        {
-            let scale = scale(number as u8);
-            let (step, inverse) = (scale / 255.0, 255.0 / scale);
-            let (mut excess, mut error) = (0.0f64, 0.0f64);
-            for (byte, q) in bytes.iter_mut().zip(&numbers) {
-                *byte = (q * inverse + 0.5).min(255.0) as u8;
-                let inside = q.min(scale);
-                excess += f64::from(q - inside);
-                error += (f64::from(inside) - f64::from(*byte) * f64::from(step)).abs();
+        let mut classes = Classes { steps: [0.0; CLASSES], offsets: [0.0; CLASSES] };
+        let mut errors = [0.0; CLASSES];
+        for (number, bytes) in bytes.chunks_exact_mut(numbers.len()).enumerate() {
+            if used >> number & 1 == 0 {
+                continue;
             }
-            *class = Class { step, excess: excess as f32, error: error as f32 + ROUNDING };
+            let scale = scale(number as u8);
+            let rest = query_bytes(&numbers, scale, bytes);
+            errors[number] = rest.error + ROUNDING;
+            classes.steps[number] = scale / 255.0;
+            classes.offsets[number] = rest.excess - errors[number];
         }
         let leaf_level = query.depth().leaf_level();
-        Self { level, leaf_level, nesting: query.nesting(), numbers, bytes, classes }
+        Self { level, leaf_level, nesting: query.nesting(), numbers, bytes, classes, errors }
     }
 
     pub(crate) fn level(&self) -> Level {
         self.level
     }
 
+    fn rows<'a>(&self, scales: &'a [u8], bytes: &'a [u8]) -> Rows<'a> {
+        Rows { scales, bytes, width: self.level.width() }
+    }
+
     /// Byte differences to rows of cells.
     pub(crate) fn sums(&self, segment: &Segment, codes: Codes<'_>, out: &mut [u32]) {
-        let rows = Rows { scales: codes.scales, bytes: codes.cells };
-        sad_cells(&self.bytes, rows, &segment.book(self.level).values, self.level.width(), out);
+        let values = &segment.book(self.level).values;
+        sad_cells(&self.bytes, self.rows(codes.scales, codes.cells), values, out);
+    }
+
+    /// Byte differences to some of the rows of cells.
+    pub(crate) fn sums_of(&self, segment: &Segment, codes: Codes<'_>, picks: &[u32], out: &mut [u32]) {
+        let values = &segment.book(self.level).values;
+        sad_picked(&self.bytes, self.rows(codes.scales, codes.cells), values, picks, out);
     }
 
     /// Byte differences to rows decoded before with [`decode`].
     pub(crate) fn sums_decoded(&self, scales: &[u8], decoded: &[u8], out: &mut [u32]) {
-        sad_rows(&self.bytes, Rows { scales, bytes: decoded }, self.level.width(), out);
+        sad_rows(&self.bytes, self.rows(scales, decoded), out);
     }
 
     /// The distance to what row `row` of `codes` stands for.
     #[inline(always)]
     pub(crate) fn read(&self, codes: Codes<'_>, row: usize, sum: u32) -> f32 {
-        let class = self.classes[usize::from(codes.scales[row])];
-        sum as f32 * class.step + class.excess
+        let class = usize::from(codes.scales[row]);
+        sum as f32 * self.classes.steps[class] + self.classes.offsets[class] + self.errors[class]
     }
 
     /// What a sum of byte differences says about the distance to row `row` of `codes`.
     #[inline(always)]
     pub(crate) fn bounds(&self, codes: Codes<'_>, row: usize, sum: u32) -> Bounds {
-        let class = self.classes[usize::from(codes.scales[row])];
         let distance = self.read(codes, row, sum);
-        let error = class.error + error_at(codes.errors, 2 * row);
+        let error = self.errors[usize::from(codes.scales[row])] + codes.error(row);
         Bounds { low: distance - error, high: distance + error }
     }
 
-    /// The distance cannot be below this, by both planes of codes.
+    /// Appends the numbers of the rows of a run that may be no farther than `limit`. `errors` are those of `codes`.
+    pub(crate) fn within(
+        &self,
+        codes: Codes<'_>,
+        (sums, errors): (&[u32], &[f32]),
+        limit: f32,
+        out: &mut Vec<u32>,
+    ) {
+        within(Sums { sums, classes: codes.scales, errors }, &self.classes, limit, out);
+    }
+
+    /// The distance cannot be below this, by all the codes of the row.
     pub(crate) fn at_least(&self, segment: &Segment, row: usize) -> Result<f32> {
+        if let Some(fine) = segment.fine(self.level, row)? {
+            let distance = l1_coded(&self.numbers, fine.coded, segment.book(self.level));
+            return Ok(distance - fine.error - ROUNDING);
+        }
         let codes = segment.codes(self.level, row..row + 1)?;
-        let parts = segment.parts(self.level, row)?;
-        let coded = Coded { cells: codes.cells, parts, scale: scale(codes.scales[0]) };
-        let distance = l1_coded(&self.numbers, coded, segment.book(self.level));
-        Ok(distance - error_at(codes.errors, 1) - ROUNDING)
+        let mut sum = [0];
+        self.sums(segment, codes, &mut sum);
+        Ok(self.bounds(codes, 0, sum[0]).low)
     }
 
     /// The distance by definition: [`l1`] of the query and the row at the level.

@@ -1,8 +1,8 @@
 //! Searching segments by themselves, without documents: for measurements, and for whoever keeps documents
 //! elsewhere.
 
-use super::probe::Probe;
-use super::scan::{Found, everything, nearest};
+use super::ladder::Ladder;
+use super::scan::Found;
 use super::{View, approximate};
 use crate::Result;
 use crate::segment::Segment;
@@ -38,8 +38,7 @@ pub fn exact(
     k: usize,
 ) -> Result<Vec<Vec<RowHit>>> {
     let views = views(segments);
-    let probes: Vec<Probe> = queries.iter().map(|query| Probe::new(*query, level)).collect();
-    let found = nearest(&views, &everything(&views), &probes, k)?;
+    let found = super::exact(&views, queries, level, k)?;
     found.into_iter().map(|found| hits(&views, found)).collect()
 }
 
@@ -51,6 +50,7 @@ pub fn approximate(
     (rerank, k): (usize, usize),
 ) -> Result<Vec<RowHit>> {
     let views = views(segments);
-    let found = approximate::search(&views, query, &Probe::new(query, level), (rerank, k))?;
+    let ladder = Ladder::new(query, level, &views);
+    let found = approximate::search(&views, query, &ladder, (rerank, k))?;
     hits(&views, found)
 }

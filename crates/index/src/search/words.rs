@@ -1,6 +1,7 @@
 //! Search by words: BM25 over titles and texts, alone or together with the tree.
 
-use super::{Answer, Guarantee, Hit, Mode, Query};
+use super::probe::Probe;
+use super::{Answer, Guarantee, Hit, Query};
 use crate::{Error, Filter, Result, Snapshot};
 use std::collections::HashMap;
 use tantivy::collector::{Collector, FilterCollector, TopDocs};
@@ -48,8 +49,8 @@ impl Snapshot {
             }
             Fusion::Weighted(weight) => {
                 let level = self.level(query)?;
-                let probe = super::Probe::new(query.assignment, level);
                 let views = self.views(None);
+                let probe = Probe::new(query.assignment, level, &views);
                 for hit in &tree.hits {
                     scores.insert((hit.segment, hit.row), (1.0 - weight) * hit.score);
                 }
@@ -73,13 +74,10 @@ impl Snapshot {
             .collect::<Result<Vec<_>>>()?;
         hits.sort_by(|a, b| b.1.score.total_cmp(&a.1.score).then(a.0.cmp(&b.0)));
         hits.truncate(query.k);
-        let guarantee = match query.mode {
-            Mode::Exact => tree.guarantee,
-            Mode::Leaves(_) | Mode::Approximate { .. } => Guarantee::None,
-        };
+        // A document in neither list was not considered, and one in a single list has no score from the other.
         Ok(Answer {
             hits: hits.into_iter().map(|(_, hit)| hit).collect(),
-            guarantee,
+            guarantee: Guarantee::None,
             share_read: tree.share_read,
         })
     }

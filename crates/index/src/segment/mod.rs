@@ -1,23 +1,28 @@
 //! Segments: the assignments of many documents in one immutable file, with codes at every level.
 //!
-//! Rows lie in the order of their likeliest leaf, so the documents of a leaf are neighbours. Each level has
-//! two planes of four-bit codes with certified errors ([`retreever_kernels::codes`]); the rows themselves, in
-//! single precision, are read only for the few documents that the codes cannot rule out.
+//! Rows lie in the order of their likeliest leaf, so the documents of a leaf are neighbours. Each level has four-bit
+//! codes with certified errors, the leaves a second plane of them ([`retreever_kernels::codes`]); a sketch of a coarse
+//! level serves the approximate search. The rows themselves, in single precision, are read only for the few
+//! documents that the codes cannot rule out.
 
 mod build;
+mod chunk;
 mod codebook;
 mod layout;
+mod order;
 mod scale;
+mod sketch;
 
 pub use build::{Durability, Input, build};
-pub(crate) use layout::envelope_level;
+pub(crate) use layout::{envelope_level, sketch_level};
 pub(crate) use scale::{CLASSES, scale};
+pub(crate) use sketch::SketchBook;
 
 use crate::map::Map;
 use crate::sealed::Seal;
 use crate::{Error, Result};
 use layout::{Kind, Layout};
-use retreever_kernels::codes::Codebook;
+use retreever_kernels::codes::{Codebook, Coded};
 use retreever_tree::{Depth, LeafId, Level, Nesting};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -60,6 +65,9 @@ pub struct Segment {
     seal: Seal,
     layout: Layout,
     books: Vec<Codebook>,
+    /// Which scale classes rows have at each level, one bit each.
+    classes: Vec<u64>,
+    sketch: Option<SketchBook>,
     leaves: Vec<u32>,
     sequence: Vec<u64>,
 }
@@ -68,16 +76,43 @@ pub struct Segment {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Codes<'a> {
     pub(crate) scales: &'a [u8],
-    pub(crate) errors: &'a [u8],
+    errors: &'a [u8],
+    /// Errors of a row: two where the level has a second plane.
+    stride: usize,
     pub(crate) cells: &'a [u8],
 }
 
-/// An error read back: infinite for the largest unit.
-pub(crate) fn error_at(errors: &[u8], index: usize) -> f32 {
-    match u16::from_le_bytes([errors[2 * index], errors[2 * index + 1]]) {
-        u16::MAX => f32::INFINITY,
-        units => f32::from(units) / 32768.0,
+impl Codes<'_> {
+    /// The error of the first plane of a row.
+    #[inline(always)]
+    pub(crate) fn error(&self, row: usize) -> f32 {
+        error_at(self.errors, row * self.stride)
     }
+
+    /// The errors of the first plane of all rows.
+    pub(crate) fn errors(&self, out: &mut Vec<f32>) {
+        out.clear();
+        let units = self.errors.as_chunks::<2>().0.iter().step_by(self.stride);
+        out.extend(units.map(|bytes| error_of(u16::from_le_bytes(*bytes))));
+    }
+}
+
+/// Both planes of one row, and the error of reading them together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fine<'a> {
+    pub(crate) coded: Coded<'a>,
+    pub(crate) error: f32,
+}
+
+/// An error read back: infinite for the largest unit.
+#[inline(always)]
+fn error_at(errors: &[u8], index: usize) -> f32 {
+    error_of(u16::from_le_bytes([errors[2 * index], errors[2 * index + 1]]))
+}
+
+#[inline(always)]
+fn error_of(units: u16) -> f32 {
+    if units == u16::MAX { f32::INFINITY } else { f32::from(units) / 32768.0 }
 }
 
 impl Segment {
@@ -98,16 +133,23 @@ impl Segment {
             seal,
             layout,
             books: Vec::new(),
+            classes: Vec::new(),
+            sketch: None,
             leaves: Vec::new(),
             sequence: Vec::new(),
         };
-        segment.books = segment
-            .layout
-            .shape
-            .depth
-            .levels()
-            .map(|level| segment.read_book(level))
-            .collect::<Result<_>>()?;
+        for level in segment.layout.shape.depth.levels() {
+            let (book, classes) = segment.read_book(level)?;
+            segment.books.push(book);
+            segment.classes.push(classes);
+            if let Some(parts) = segment.layout.find(Kind::Parts, level.get() as u8) {
+                segment.map.scattered(parts.offset as usize, parts.length as usize);
+            }
+        }
+        if let Some(section) = segment.layout.find(Kind::SketchBook, 0) {
+            let bytes = segment.section(Kind::SketchBook, 0, 0..1, section.length as usize)?;
+            segment.sketch = Some(SketchBook::from_numbers(&numbers(bytes)));
+        }
         segment.leaves = segment.words(Kind::Leaves)?;
         let sequence = segment.section(Kind::Sequence, 0, 0..segment.len(), 8)?;
         segment.sequence =
@@ -220,19 +262,53 @@ impl Segment {
         &self.books[level.get() - 1]
     }
 
+    /// Which scale classes rows have at a level, one bit each.
+    pub(crate) fn classes(&self, level: Level) -> u64 {
+        self.classes[level.get() - 1]
+    }
+
+    /// The sketch and what its codes stand for, where there is one: early segments have none.
+    pub(crate) fn sketch(&self) -> Result<Option<(&SketchBook, &[u8])>> {
+        let (Some(book), Some(section)) = (&self.sketch, self.layout.find(Kind::Sketch, 0)) else {
+            return Ok(None);
+        };
+        Ok(Some((book, self.section(Kind::Sketch, 0, 0..1, section.length as usize)?)))
+    }
+
     /// The first plane of a run of rows.
     pub(crate) fn codes(&self, level: Level, rows: Range<usize>) -> Result<Codes<'_>> {
-        let number = level.get() as u8;
+        let codes = self.codes_of(level, rows.clone(), &[])?;
+        self.section(Kind::Cells, level.get() as u8, rows, level.width() / 2)?;
+        Ok(codes)
+    }
+
+    /// The first plane of a run of rows, of which only `picks`, counted from the first, may be looked at.
+    pub(crate) fn codes_of(&self, level: Level, rows: Range<usize>, picks: &[u32]) -> Result<Codes<'_>> {
+        let (number, plane) = (level.get() as u8, level.width() / 2);
+        let cells = self.layout.section(Kind::Cells, number).offset as usize;
+        for pick in picks {
+            let start = cells + (rows.start + *pick as usize) * plane;
+            self.seal.read(&self.map, start..start + plane)?;
+        }
+        let stride = 1 + usize::from(self.layout.find(Kind::Parts, number).is_some());
         Ok(Codes {
             scales: self.section(Kind::Scales, number, rows.clone(), 1)?,
-            errors: self.section(Kind::Errors, number, rows.clone(), 4)?,
-            cells: self.section(Kind::Cells, number, rows, level.width() / 2)?,
+            errors: self.section(Kind::Errors, number, rows.clone(), 2 * stride)?,
+            stride,
+            cells: &self.map[cells + rows.start * plane..cells + rows.end * plane],
         })
     }
 
-    /// The second plane of one row.
-    pub(crate) fn parts(&self, level: Level, row: usize) -> Result<&[u8]> {
-        self.section(Kind::Parts, level.get() as u8, row..row + 1, level.width() / 2)
+    /// Both planes of a row, where the level has two.
+    pub(crate) fn fine(&self, level: Level, row: usize) -> Result<Option<Fine<'_>>> {
+        let number = level.get() as u8;
+        if self.layout.find(Kind::Parts, number).is_none() {
+            return Ok(None);
+        }
+        let codes = self.codes(level, row..row + 1)?;
+        let parts = self.section(Kind::Parts, number, row..row + 1, level.width() / 2)?;
+        let coded = Coded { cells: codes.cells, parts, scale: scale(codes.scales[0]) };
+        Ok(Some(Fine { coded, error: error_at(codes.errors, 1) }))
     }
 
     /// The numbers of a row as they were given. They are read from the file, not mapped: rows are wanted one
@@ -257,11 +333,15 @@ impl Segment {
         Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
     }
 
-    fn read_book(&self, level: Level) -> Result<Codebook> {
-        let bytes = self.section(Kind::Book, level.get() as u8, 0..1, 17 * 4 + 16)?;
+    /// The codebook of a level, and which scale classes rows have there: all, if the file does not say.
+    fn read_book(&self, level: Level) -> Result<(Codebook, u64)> {
+        let number = level.get() as u8;
+        let length = self.layout.section(Kind::Book, number).length as usize;
+        let bytes = self.section(Kind::Book, number, 0..1, length)?;
         let bounds = numbers(&bytes[..17 * 4]);
-        let values = bytes[17 * 4..].try_into().expect("sixteen bytes");
-        Ok(Codebook { bounds: bounds.try_into().expect("seventeen numbers"), values })
+        let values = bytes[17 * 4..17 * 4 + 16].try_into().expect("sixteen bytes");
+        let classes = bytes[17 * 4 + 16..].try_into().map_or(u64::MAX, u64::from_le_bytes);
+        Ok((Codebook { bounds: bounds.try_into().expect("seventeen numbers"), values }, classes))
     }
 }
 

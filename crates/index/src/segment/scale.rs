@@ -3,8 +3,7 @@
 //! A row takes the smallest scale not below its largest number. There are few of them, so a query is coded
 //! once a class, and every document still has a scale that fits.
 
-/// How many classes there are.
-pub(crate) const CLASSES: usize = 64;
+pub(crate) use retreever_kernels::bounds::CLASSES;
 
 /// `2^(-c/4)`, in the same bits on every machine.
 const SCALES: [f32; CLASSES] = {

@@ -7,8 +7,8 @@
 //!
 //! The policy, for segments and for the document store alike:
 //! - sizes fall into tiers, each four times the one below; the first holds everything up to 1,024 rows. Eight
-//!   segments up to some tier become one. So a row is rewritten once a tier, and `n` rows make at most seven segments a
-//!   tier;
+//!   segments of a tier become one, together with all smaller ones. So a row is rewritten about once a tier, and there
+//!   are at most seven segments of each;
 //! - when more than a third of all rows are dead, segments with more than a fifth of dead rows are rewritten.
 
 use crate::segment::{Durability, Input, Shape, build};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// So many segments up to a tier are merged.
+/// So many segments of a tier are merged.
 const FAN: usize = 8;
 /// The rows of a segment of the first tier, and how many times more each further one holds.
 const FIRST_TIER: usize = 1024;
@@ -60,9 +60,11 @@ pub(crate) fn plan(sizes: &[Size], most: usize) -> Vec<usize> {
     tiers.sort_unstable();
     tiers.dedup();
     for tier in tiers {
-        let chosen = fits((0..sizes.len()).filter(|place| sizes[*place].tier() <= tier).collect());
-        if chosen.len() >= FAN {
-            return chosen;
+        if sizes.iter().filter(|size| size.tier() == tier).count() >= FAN {
+            let chosen = fits((0..sizes.len()).filter(|place| sizes[*place].tier() <= tier).collect());
+            if chosen.len() >= FAN {
+                return chosen;
+            }
         }
     }
     Vec::new()

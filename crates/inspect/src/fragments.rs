@@ -1,16 +1,25 @@
 //! Phrases that are pieces of longer ones: "term care" hardly ever stands without "long" before it, and says less.
 //!
-//! A word leans on a neighbour if one and the same word stands there in most documents that have it, a pair if some
-//! word of a longer phrase does ("term disability" follows "short" or "long"); a phrase that ends in front of such a
-//! neighbour is a fragment.
+//! A word or pair leans on a neighbour if one and the same word stands there in most documents that have it, or if
+//! some word of a longer phrase nearly always does ("term disability" follows "short" or "long"); a phrase that ends in
+//! front of such a neighbour is a fragment.
 
 use std::collections::{HashMap, HashSet};
 
 /// A phrase of one to three words; `BREAK` of the vocabulary where it is shorter.
 pub(crate) type Key = [u32; 3];
 
-/// The share of a phrase's documents in which a longer one must stand.
-const LEANS: f64 = 0.75;
+/// The share of a phrase's documents in which one longer phrase must stand, and how many documents that takes.
+const ONE: (f64, u32) = (0.75, 4);
+/// The same of all longer phrases together.
+const ANY: (f64, u32) = (0.9, 50);
+
+/// In how many documents longer phrases stand: the commonest of them, and all together.
+#[derive(Clone, Copy, Default)]
+struct Longer {
+    one: u32,
+    all: u32,
+}
 
 /// Which words and pairs lean on the word before or after them.
 pub(crate) struct Fragments {
@@ -22,25 +31,32 @@ pub(crate) struct Fragments {
 impl Fragments {
     /// From the document frequencies of all phrases; `none` stands where a phrase is shorter.
     pub(crate) fn new(found: &HashMap<Key, u32>, none: u32) -> Self {
-        let mut longest: [HashMap<Key, u32>; 2] = Default::default(); // documents with a word before, after
+        let mut longer: [HashMap<Key, Longer>; 2] = Default::default(); // with a word before, with one after
         for (key, with) in found {
             let parts = match *key {
                 [_, b, _] if b == none => continue,
                 [a, b, c] if c == none => [[b, none, none], [a, none, none]],
                 [a, b, c] => [[b, c, none], [a, b, none]],
             };
-            for (part, longest) in parts.into_iter().zip(&mut longest) {
-                let most = longest.entry(part).or_default();
-                *most = if part[1] == none { *with.max(most) } else { *most + *with };
+            for (part, longer) in parts.into_iter().zip(&mut longer) {
+                let met = longer.entry(part).or_default();
+                met.one = met.one.max(*with);
+                met.all += with;
             }
         }
-        let leaning = |longest: HashMap<Key, u32>| {
-            let leans = |part: &Key, with: u32| {
-                found.get(part).is_some_and(|all| f64::from(with) >= LEANS * f64::from(*all))
+        let leaning = |longer: HashMap<Key, Longer>| {
+            let most = |with: u32, all: u32, (share, least): (f64, u32)| {
+                all >= least && f64::from(with) >= share * f64::from(all)
             };
-            longest.into_iter().filter(|(part, with)| leans(part, *with)).map(|(part, _)| part).collect()
+            let leans = |part: &Key, met: Longer| {
+                let pair = part[1] != none;
+                found
+                    .get(part)
+                    .is_some_and(|all| most(met.one, *all, ONE) || pair && most(met.all, *all, ANY))
+            };
+            longer.into_iter().filter(|(part, met)| leans(part, *met)).map(|(part, _)| part).collect()
         };
-        let [before, after] = longest.map(leaning);
+        let [before, after] = longer.map(leaning);
         Self { before, after, none }
     }
 

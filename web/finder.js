@@ -16,7 +16,10 @@ export class Finder {
     this.input.addEventListener("input", () => this.look());
     this.input.addEventListener("focus", () => this.input.value && this.look());
     this.input.addEventListener("keydown", (event) => this.key(event));
-    document.addEventListener("pointerdown", (event) => { if (!$("find").contains(event.target)) this.close(); });
+    // Choosing with a pointer must not take the focus away first.
+    this.list.addEventListener("pointerdown", (event) => event.preventDefault());
+    this.list.addEventListener("mousedown", (event) => event.preventDefault());
+    this.input.addEventListener("blur", () => this.close());
   }
 
   search(text) {

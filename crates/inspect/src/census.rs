@@ -223,7 +223,7 @@ mod tests {
         let items = Assignments::nested(depth, vec![0.31, 0.29, 0.40, 0.0]).unwrap();
         assert_eq!(items.row(0).leaf(), LeafId::new(2));
         assert_eq!(descend(items.row(0)), LeafId::new(0));
-        let levels = vec![0.4, 0.6, 0.5, 0.5, 0.1, 0.2];
+        let levels = vec![0.4, 0.6, 0.35, 0.35, 0.1, 0.2];
         let apart = Assignments::new(depth, Nesting::PerLevel, levels).unwrap();
         assert_eq!(descend(apart.row(0)), LeafId::new(3));
     }

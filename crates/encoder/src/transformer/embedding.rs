@@ -41,6 +41,11 @@ impl Embedding {
         Ok(Self { words, positions, norm, width, first_position, padding })
     }
 
+    /// How many words the model knows.
+    pub(super) fn words(&self) -> usize {
+        self.words.rows()
+    }
+
     /// The rows of one item, which is no longer than there are positions.
     pub(super) fn embed(&self, ids: &[u32], out: &mut [f32]) {
         let mut position = self.first_position;

@@ -3,6 +3,7 @@
 //! Of the biases in attention, that of the keys has no effect (it adds the same to all scores of a row), and that
 //! of the values passes through unchanged (weights sum to 1): the second is folded into the output's.
 
+use super::precision::Precision;
 use super::{Threads, Workspace};
 use crate::EncoderError;
 use crate::config::{Config, Family};
@@ -11,11 +12,6 @@ use retreever_kernels::gelu::{Activation, bias_activation};
 use retreever_kernels::gemm::{Mat, MatMut, Packed, Path, Write, gemm_packed, par_gemm_packed_columns};
 use retreever_kernels::layer_norm::{LayerNorm, add_layer_norm};
 use retreever_kernels::self_attention::{DistanceBias, SelfAttention, self_attention};
-
-/// In how many layers, counted from the last, the quickest products will do. Pairs of bfloat16 keep 16 bits of a number,
-/// and what they lose adds up from layer to layer: 4e-5 after six (all-MiniLM-L6-v2), but 1.3e-4 after twelve
-/// (all-mpnet-base-v2), where embeddings are to be right to 1e-4. The layers before are computed in single precision.
-const QUICK: usize = 6;
 
 pub(super) struct Layer {
     heads: usize,
@@ -78,7 +74,12 @@ const DISTILBERT: Names = Names {
 };
 
 impl Layer {
-    pub(super) fn new(config: &Config, weights: &Weights, index: usize) -> Result<Self, EncoderError> {
+    pub(super) fn new(
+        config: &Config,
+        weights: &Weights,
+        index: usize,
+        precision: Precision,
+    ) -> Result<Self, EncoderError> {
         let names = match config.family {
             Family::Bert | Family::Roberta => BERT,
             Family::Mpnet { .. } => MPNET,
@@ -110,7 +111,10 @@ impl Layer {
             .collect();
         let packed = |weights: &[f32], out, into| {
             let b = Mat::new(weights, out, into).t();
-            if index + QUICK >= config.layers { Packed::new(b) } else { Packed::for_path(Path::Portable, b) }
+            match precision {
+                Precision::Quick => Packed::new(b),
+                Precision::Single => Packed::for_path(Path::Portable, b),
+            }
         };
         let up = matrix(names.up, inner, width)?;
         let down = matrix(names.down, width, inner)?;

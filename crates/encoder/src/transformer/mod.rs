@@ -7,12 +7,14 @@
 mod distance;
 mod embedding;
 mod layer;
+mod precision;
 
 use crate::EncoderError;
 use crate::config::{Config, Family};
 use crate::weights::Weights;
 use embedding::Embedding;
 use layer::Layer;
+use precision::Parts;
 use retreever_kernels::self_attention::{DistanceBias, Scratch};
 
 /// A transformer with its weights laid out for products.
@@ -47,12 +49,15 @@ pub(crate) enum Threads {
 
 impl Transformer {
     pub(crate) fn new(config: &Config, weights: &Weights, longest: usize) -> Result<Self, EncoderError> {
-        let layers = (0..config.layers).map(|i| Layer::new(config, weights, i)).collect::<Result<_, _>>()?;
         let distance_bias = match config.family {
             Family::Mpnet { buckets } => Some(distance::read(weights, buckets, config.heads, longest)?),
             Family::Bert | Family::Roberta | Family::DistilBert => None,
         };
-        Ok(Self { width: config.width, embedding: Embedding::new(config, weights)?, layers, distance_bias })
+        let embedding = Embedding::new(config, weights)?;
+        let parts =
+            Parts { config, weights, embedding: &embedding, distance_bias: distance_bias.as_ref(), longest };
+        let layers = parts.layers()?;
+        Ok(Self { width: config.width, embedding, layers, distance_bias })
     }
 
     pub(crate) fn width(&self) -> usize {

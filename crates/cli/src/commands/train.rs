@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Args {
     /// A BEIR folder, a JSONL file of pairs, or documents alone (a folder of .txt and .md files, a corpus.jsonl),
     /// of which pairs are made; or insuranceqa or squadshifts, fetched by name.
-    #[arg(long, required_unless_present = "embeddings", conflicts_with = "embeddings")]
+    #[arg(long, required_unless_present_any = ["embeddings", "print_recipe"], conflicts_with = "embeddings")]
     data: Option<PathBuf>,
     /// minilm, mpnet, ORGANISATION/NAME on the hub, or a directory.
     #[arg(long, default_value = "minilm")]
@@ -60,9 +60,12 @@ pub(crate) struct Args {
     /// Where the tree goes.
     #[arg(long, default_value = "tree")]
     out: PathBuf,
-    /// Whose choices hold where nothing else is said.
-    #[arg(long, value_enum, default_value_t = RecipeName::Laptop)]
-    recipe: RecipeName,
+    /// Whose choices hold where nothing else is said: laptop, paper (as its authors do), or a file.
+    #[arg(long, default_value = "laptop", value_parser = parse_recipe)]
+    recipe: Recipe,
+    /// Print the recipe as JSON, changed by the other options, and do nothing.
+    #[arg(long)]
+    print_recipe: bool,
     /// How deep the tree is: 1 to 14. The leaves are 2 to the power of it. Without it, 10 or as deep as there are
     /// documents for.
     #[arg(long, value_parser = parse_depth)]
@@ -105,12 +108,18 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum RecipeName {
-    /// What works in minutes on a laptop.
-    Laptop,
-    /// What the paper's authors do.
-    Paper,
+/// A recipe by its name, or from a file as `--print-recipe` prints it.
+fn parse_recipe(text: &str) -> Result<Recipe, String> {
+    match text {
+        "laptop" => Ok(Recipe::laptop()),
+        "paper" => Ok(Recipe::paper()),
+        path => {
+            let bytes = std::fs::read(path).map_err(|error| {
+                format!("neither `laptop`, nor `paper`, nor a file that can be read: {error}")
+            })?;
+            serde_json::from_slice(&bytes).map_err(|error| error.to_string())
+        }
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -150,10 +159,7 @@ fn parse_depth(text: &str) -> Result<Depth, String> {
 
 impl Args {
     fn recipe(&self) -> Recipe {
-        let mut recipe = match self.recipe {
-            RecipeName::Laptop => Recipe::laptop(),
-            RecipeName::Paper => Recipe::paper(),
-        };
+        let mut recipe = self.recipe.clone();
         match self.split {
             None => {}
             Some(SplitName::CrossAttention) => {
@@ -236,6 +242,10 @@ impl Lessons {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.print_recipe {
+        println!("{}", serde_json::to_string_pretty(&args.recipe())?);
+        return Ok(());
+    }
     let checkpoint = Checkpoint::of(&args.out);
     if args.out.exists() {
         bail!("{} exists already: name another --out, or remove it", args.out.display());

@@ -15,8 +15,13 @@ const TIMED: u64 = 6;
 /// The share of the time that is left to the optimiser.
 const RESERVE: f64 = 0.1;
 
+/// Pairs are gone through so many times at most, in at least so many steps: more is learning them by heart, and the rate
+/// must come down before that.
+const EPOCHS: usize = 15;
+const FEW: usize = 600;
+
 /// How many steps, with [`VALIDATIONS`] among them, take about `budget` on this machine: at least `TIMED`, and validation
-/// is counted with at most half of the time. What is timed changes nothing.
+/// is counted with at most half of the time. No more than are worth doing: [`EPOCHS`]. What is timed changes nothing.
 pub fn steps_within(
     budget: Duration,
     learner: &mut dyn Learner,
@@ -50,5 +55,6 @@ pub fn steps_within(
     }
     let budget = budget.as_secs_f64();
     let stepping = (budget - VALIDATIONS as f64 * start.elapsed().as_secs_f64()).max(0.5 * budget);
-    Ok(((stepping * (1.0 - RESERVE) / step) as u64).max(TIMED))
+    let worth = (EPOCHS * set.train.len() / size).max(FEW) as u64;
+    Ok(((stepping * (1.0 - RESERVE) / step) as u64).clamp(TIMED, worth))
 }

@@ -225,22 +225,6 @@ struct Lessons {
     documents: usize,
 }
 
-/// Made pairs are gone through so many times at most, in at least so many steps: more is learning them by heart.
-const MADE_EPOCHS: u64 = 40;
-const MADE_STEPS: u64 = 300;
-
-impl Lessons {
-    /// The steps that are worth doing, of those that there is time for.
-    fn worth(&self, steps: u64, batch: usize) -> u64 {
-        if self.made.is_none() {
-            return steps;
-        }
-        let pairs = self.material.set().train.len();
-        let epoch = (pairs / batch.clamp(2, pairs.max(2))) as u64;
-        steps.min((MADE_EPOCHS * epoch).max(MADE_STEPS))
-    }
-}
-
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.print_recipe {
         println!("{}", serde_json::to_string_pretty(&args.recipe())?);
@@ -274,10 +258,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let mut options = recipe.training(1, args.seed);
         options.steps = match args.steps {
             Some(steps) => steps,
-            None => {
-                let steps = steps_within(args.budget, &mut learner, set, &options)?;
-                lessons.worth(steps, options.batch)
-            }
+            None => steps_within(args.budget, &mut learner, set, &options)?,
         };
         options.validate_every = args.validate_every.unwrap_or_else(|| (options.steps / 20).max(10));
         options.patience = args.patience;

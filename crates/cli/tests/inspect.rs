@@ -24,13 +24,13 @@ impl Home {
     /// An index of 48 documents in a tree 2 deep, whose tree reads embeddings made elsewhere.
     fn new() -> Self {
         let home = Self(tempfile::tempdir().unwrap());
-        let mut items = Ragged::new(8);
-        for item in 0..40 {
-            let row: Vec<f32> = (0..8).map(|x| ((item * 8 + x) as f32 * 12.9898).sin()).collect();
+        let mut items = Ragged::new(16);
+        for item in 0..200 {
+            let row: Vec<f32> = (0..16).map(|x| ((item * 16 + x) as f32 * 12.9898).sin()).collect();
             items.push(&row, &row);
         }
         save(&home.path("items.safetensors"), &items).unwrap();
-        let pairs: String = (0..40).map(|n| format!("{n}\t{n}\n")).collect();
+        let pairs: String = (0..200).map(|n| format!("{n}\t{n}\n")).collect();
         fs::write(home.path("pairs.tsv"), pairs).unwrap();
         let embeddings = home.path("items.safetensors");
         let mut train = Command::new(env!("CARGO_BIN_EXE_retreever"));

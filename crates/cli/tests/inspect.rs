@@ -117,7 +117,7 @@ fn what_cannot_be_found_is_said() {
     for (more, words) in [
         (["--gaps", "--level", "2"], "give some with --queries"),
         (["--gaps", "--level", "9"], "--level can be 1 to 2"),
-        (["--congruence", "--level", "1"], "encoder"),
+        (["--congruence", "--level", "1"], "cannot encode a text"),
     ] {
         let output = home.inspect(&more);
         let message = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -71,7 +71,7 @@ enum Command {
     /// Ask an index, and see why.
     Search(commands::search::Args),
     /// Train a tree on pairs of queries and documents.
-    Train(commands::train::Args),
+    Train(Box<commands::train::Args>),
     /// Read every byte of an index and check it.
     Verify(commands::index::UpkeepArgs),
 }

@@ -5,8 +5,9 @@
 
 use super::chunk::{Chunk, Coders, Envelope, chunk_rows};
 use super::layout::{Kind, Layout, envelope_level, sketch_level};
+use super::levels::each_level;
 use super::order::Order;
-use super::sketch::{SketchBook, climb};
+use super::sketch::SketchBook;
 use super::{Shape, codebook};
 use crate::positioned::write_all_at;
 use crate::sealed::{BLOCK, seal};
@@ -216,27 +217,15 @@ impl Books {
         let mut sketched = Vec::new();
         let mut space = vec![0.0; depth.leaves()];
         for (number, row) in (0..count).step_by(count.div_ceil(SKETCH_SAMPLE).max(1)).enumerate() {
-            let mut level = depth.get();
-            let mut each = |numbers: &[f32]| {
+            each_level(input.shape, input.row(row), &mut space, |level, numbers| {
                 // Rows evenly spread, as many as the sample has room for.
                 if number.is_multiple_of((SKETCH_SAMPLE * numbers.len() / SAMPLE).max(1)) {
-                    levels[level - 1].extend_from_slice(numbers);
+                    levels[level.get() - 1].extend_from_slice(numbers);
                 }
-                if level == sketch_level(depth).get() {
+                if level == sketch_level(depth) {
                     sketched.extend_from_slice(numbers);
                 }
-                level -= 1;
-            };
-            let row = input.row(row);
-            match input.shape.nesting {
-                Nesting::Nested => {
-                    each(row);
-                    climb(row, &mut space, depth.levels().next().expect("a tree has a level"), each);
-                }
-                Nesting::PerLevel => {
-                    depth.levels().rev().for_each(|level| each(&row[level.start() - 1..][..level.width()]));
-                }
-            }
+            });
         }
         let levels: Vec<_> = depth.levels().zip(levels).collect();
         let (levels, sketch) = rayon::join(

@@ -5,9 +5,9 @@
 
 use super::build::{Books, Input};
 use super::layout::{Kind, envelope_level, sketch_level};
+use super::levels::each_level;
 use super::order::Order;
 use super::scale::{class_of, scale};
-use super::sketch::climb;
 use super::{Shape, sketch::SketchBook};
 use crate::sealed::BLOCK;
 use retreever_kernels::codes::Coder;
@@ -143,28 +143,17 @@ impl Chunk {
         let Self { shape, levels, sketch, envelopes, space, .. } = self;
         let depth = shape.depth;
         let block = BLOCK_ROWS * sketch_level(depth).width() / 2;
-        let mut level = depth.get();
-        let mut each = |numbers: &[f32]| {
+        each_level(*shape, row, space, |level, numbers| {
             let rounding = summing_error(*shape, numbers.len());
-            levels[level - 1].push(numbers, &coders.levels[level - 1], rounding);
-            if level == sketch_level(depth).get() {
+            levels[level.get() - 1].push(numbers, &coders.levels[level.get() - 1], rounding);
+            if level == sketch_level(depth) {
                 let block = &mut sketch[at / BLOCK_ROWS * block..][..block];
                 write_row(numbers, &coders.sketch_bounds, at % BLOCK_ROWS, block);
             }
-            if shape.nesting == Nesting::Nested && level == envelope_level(depth).get() {
+            if shape.nesting == Nesting::Nested && level == envelope_level(depth) {
                 widen(envelopes, leaf, numbers);
             }
-            level -= 1;
-        };
-        match shape.nesting {
-            Nesting::Nested => {
-                each(row);
-                climb(row, space, depth.levels().next().expect("a tree has a level"), each);
-            }
-            Nesting::PerLevel => {
-                depth.levels().rev().for_each(|level| each(&row[level.start() - 1..][..level.width()]));
-            }
-        }
+        });
     }
 
     /// Which scale classes the rows have, level by level.

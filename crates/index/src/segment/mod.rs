@@ -9,6 +9,7 @@ mod build;
 mod chunk;
 mod codebook;
 mod layout;
+mod levels;
 mod order;
 mod scale;
 mod sketch;

@@ -4,8 +4,6 @@
 //! distance of a query to a row's sketch is a sum of table entries, one for each column.
 
 use super::codebook;
-use retreever_kernels::rows::pair_sums;
-use retreever_tree::Level;
 
 /// What the codes of each column stand for.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,17 +49,6 @@ impl SketchBook {
     pub(crate) fn tables(&self, query: &[f32], unit: f32) -> Vec<[u8; 16]> {
         let entry = |q: f32, centre: f32| ((q - centre).abs() / unit + 0.5).min(255.0) as u8;
         query.iter().zip(&self.centres).map(|(q, centres)| centres.map(|centre| entry(*q, centre))).collect()
-    }
-}
-
-/// The levels above a row of leaves, as far as `to`, one after another in `space`; calls `each` with every one.
-pub(super) fn climb(leaves: &[f32], space: &mut [f32], to: Level, mut each: impl FnMut(&[f32])) {
-    let (mut from, mut rest) = (leaves, space);
-    while from.len() > to.width() {
-        let (here, above) = rest.split_at_mut(from.len() / 2);
-        pair_sums(from, here);
-        each(here);
-        (from, rest) = (here, above);
     }
 }
 

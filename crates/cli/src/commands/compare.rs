@@ -1,6 +1,7 @@
 //! `retreever compare`: every baseline beside the tree, as tables and figures.
 
-use crate::progress;
+use crate::commands::texts::Texts;
+use crate::progress::{self, say};
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use retreever_bench::compare::{CompareConfig, Event, Piece, compare};
@@ -12,8 +13,12 @@ use std::time::Duration;
 
 /// What is compared.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  retreever compare --data insuranceqa --budget 5m --out report      (everything, once)
+  retreever compare --data my-data --seeds 3 --ablate split,depth    (three seeds, two ablations)
+  retreever compare --data my-data --only encoder,mlp:0 --out report (these anew)")]
 pub(crate) struct Args {
-    /// The data set: a BEIR folder with qrels.
+    /// The data set: a BEIR folder with qrels; or insuranceqa or squadshifts, fetched by name.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
     /// The frozen encoder: minilm, mpnet or a directory.
@@ -52,7 +57,7 @@ fn depth(text: &str) -> Result<Depth, String> {
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let config = CompareConfig {
-        data: args.data.clone(),
+        data: Texts { data: args.data.clone(), skip_bad_lines: false }.path()?,
         encoder: args.encoder.clone(),
         split: args.split.parse().unwrap_or_else(|never| match never {}),
         out: args.out.clone(),
@@ -68,7 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     } else {
         print_best(&report);
     }
-    eprintln!("the report is {}", args.out.join("index.html").display());
+    say!("the report is {}", args.out.join("index.html").display());
     Ok(())
 }
 
@@ -118,22 +123,25 @@ fn observer() -> impl FnMut(Event<'_>) {
         Event::Training(piece, Training::Validated { step, score, .. }) => {
             let line =
                 format!("{piece}: nDCG@10 on held-out queries {:.2} after {step} steps", 100.0 * score);
-            bar.as_ref().map_or_else(|| eprintln!("{line}"), |bar| bar.suspend(|| eprintln!("{line}")));
+            match &bar {
+                Some(bar) => bar.suspend(|| say!("{line}")),
+                None => say!("{line}"),
+            }
         }
         Event::NothingToTrainOn => {
-            eprintln!("the data has no qrels/train.tsv: only what needs no training is compared");
+            say!("the data has no qrels/train.tsv: only what needs no training is compared");
         }
         Event::Begin(piece, number, of) => {
             clear(&mut bar);
-            eprintln!("[{number}/{of}] {piece}");
+            say!("[{number}/{of}] {piece}");
         }
         Event::Kept(piece) => {
             clear(&mut bar);
-            eprintln!("{piece}: kept from before");
+            say!("{piece}: kept from before");
         }
         Event::Finished(piece, time) => {
             clear(&mut bar);
-            eprintln!("{piece}: done in {:.1} s", time.as_secs_f64());
+            say!("{piece}: done in {:.1} s", time.as_secs_f64());
         }
     }
 }

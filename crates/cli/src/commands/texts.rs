@@ -30,8 +30,8 @@ impl Texts {
         NAMED.into_iter().find(|named| self.data.as_os_str() == named.to_string().as_str())
     }
 
-    /// Reads them.
-    pub(crate) fn open(&self) -> Result<Dataset> {
+    /// Where they are on disk, fetched first if need be.
+    pub(crate) fn path(&self) -> Result<PathBuf> {
         let path = match self.named() {
             Some(named) if !self.data.exists() => {
                 if !named.folder().exists() {
@@ -47,6 +47,12 @@ impl Texts {
             path.display(),
             NAMED.map(|named| named.to_string()).join(" or ")
         );
+        Ok(path)
+    }
+
+    /// Reads them.
+    pub(crate) fn open(&self) -> Result<Dataset> {
+        let path = self.path()?;
         let bad_lines = if self.skip_bad_lines { BadLines::Skip } else { BadLines::Stop };
         let dataset = retreever::open(&path, bad_lines)?;
         if dataset.skipped.lines > 0 {

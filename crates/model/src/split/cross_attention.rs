@@ -160,18 +160,17 @@ fn levels_above(end: Level) -> impl Iterator<Item = Level> {
     std::iter::successors(Some(Level::ROOT), |level| Some(level.below())).take(end.get())
 }
 
-/// Cuts the items into as many runs as there are threads, with about as many tokens in each.
+/// What an item costs by itself, in tokens: its contexts, its values and its maps.
+const ITEM: usize = 16;
+
+/// Cuts the items into as many runs as there are threads, with about as much work in each.
 fn lanes(offsets: &[usize]) -> Vec<std::ops::Range<usize>> {
-    let (items, tokens) = (offsets.len() - 1, offsets[offsets.len() - 1]);
+    let items = offsets.len() - 1;
+    let cost = |end: usize| offsets[end] + ITEM * end;
     let threads = rayon::current_num_threads().min(items);
-    let mut lanes = Vec::with_capacity(threads);
-    let mut start = 0;
-    for lane in 1..=threads {
-        let end = offsets.partition_point(|&offset| offset * threads < tokens * lane).min(items).max(start);
-        lanes.push(start..if lane == threads { items } else { end });
-        start = lanes[lane - 1].end;
-    }
-    lanes
+    let bound =
+        |lane: usize| (0..items).find(|&end| cost(end) * threads >= cost(items) * lane).unwrap_or(items);
+    (0..threads).map(|lane| bound(lane)..bound(lane + 1)).collect()
 }
 
 /// Cuts a run of items into chunks of at most `tokens` tokens, but at least one item.

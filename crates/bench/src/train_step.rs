@@ -6,7 +6,7 @@
 //!
 //! The gradient of `|q - c|` jumps where two probabilities are equal, and of four million such pairs some are equal but for
 //! rounding. So the double-precision gradients that ours are held against take the sides of these ties from our
-//! probabilities, and a side may differ only at a tie: where the two are closer than [`TOLERANCE`] of the larger.
+//! probabilities, and a side may differ only at a tie: where the two are closer than `TOLERANCE` of the larger.
 
 use crate::measurement::{Measurement, Unit, median, shortest, times};
 use crate::peer::python;

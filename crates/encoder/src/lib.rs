@@ -3,7 +3,7 @@
 //! [`TextEncoder`] runs a transformer (BERT, RoBERTa, DistilBERT, MPNet) from a directory as the Hugging Face
 //! hub lays it out. Batches are packed: no token is ever padded, and the same text gives the same numbers
 //! alone and in any batch. What a model's own files say of pooling, normalisation, prompts and lengths is
-//! followed. With the feature `onnx`, `OnnxEncoder` runs any other text model from an ONNX file. [`open`] tells them
+//! followed. With the feature `onnx`, `OnnxEncoder` runs any other text model from an ONNX file. [`open()`] tells them
 //! apart.
 #![deny(unsafe_code)]
 

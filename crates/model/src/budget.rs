@@ -20,8 +20,8 @@ const RESERVE: f64 = 0.1;
 const EPOCHS: usize = 15;
 const FEW: usize = 600;
 
-/// How many steps, with [`VALIDATIONS`] among them, take about `budget` on this machine: at least `TIMED`, and validation
-/// is counted with at most half of the time. No more than are worth doing: [`EPOCHS`]. What is timed changes nothing.
+/// How many steps, with `VALIDATIONS` among them, take about `budget` on this machine: at least `TIMED`, and validation
+/// is counted with at most half of the time. No more than are worth doing: `EPOCHS`. What is timed changes nothing.
 pub fn steps_within(
     budget: Duration,
     learner: &mut dyn Learner,

@@ -89,7 +89,7 @@ impl Recipe {
         }
     }
 
-    /// The training of this recipe: so many steps, with about [`VALIDATIONS`] among them.
+    /// The training of this recipe: so many steps, with about `VALIDATIONS` among them.
     pub fn training(&self, steps: u64, seed: u64) -> TrainConfig {
         TrainConfig {
             steps,

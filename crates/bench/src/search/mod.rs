@@ -1,7 +1,7 @@
 //! `retreever-bench search`: nearest assignments beside FAISS (IndexFlat, HNSW and IVFFlat with METRIC_L1), on the
 //! same vectors, one and two threads, single queries and batches of 64.
 //!
-//! [`items`] says where rows come from, [`corpus`] how they are enlarged and indexed, [`faiss`] speaks to the peer;
+//! `items` says where rows come from, `corpus` how they are enlarged and indexed, `faiss` speaks to the peer;
 //! the other files hold the cases. Every exact answer is compared with FAISS's: at each rank the distances agree to
 //! 1e-5, so documents differ only where rounding cannot tell them apart.
 

@@ -89,7 +89,7 @@ pub(crate) fn cross_entropy(similarity: &[f32], mask: &Mask, pairs: usize, grad:
     grad.clear();
     grad.resize(pairs * pairs, 0.0);
     let half = 0.5 / pairs as f64;
-    let mut loss = 0.0;
+    let (mut loss, mut grad_log_scale) = (0.0, 0.0);
     let mut line = vec![0.0f32; pairs];
     for (along, across) in [(pairs, 1), (1, pairs)] {
         for i in 0..pairs {
@@ -106,13 +106,15 @@ pub(crate) fn cross_entropy(similarity: &[f32], mask: &Mask, pairs: usize, grad:
                 total += f64::from(*value);
             }
             loss += half * (total.ln() - f64::from(own));
+            // Shares of similarities less the pair's own: that difference is small, and the sum keeps its digits.
             for j in 0..pairs {
-                grad[at(j)] += (half * f64::from(line[j]) / total) as f32;
+                let share = half * f64::from(line[j]) / total;
+                grad[at(j)] += share as f32;
+                grad_log_scale += share * f64::from(similarity[at(j)] - similarity[at(i)]);
             }
             grad[at(i)] -= half as f32;
         }
     }
-    let grad_log_scale = grad.iter().zip(similarity).map(|(g, s)| f64::from(*g) * f64::from(*s)).sum();
     Outcome { loss, grad_log_scale }
 }
 

@@ -105,8 +105,12 @@ fn numbers(value: &Value) -> Vec<f32> {
 /// The numbers agree, relative to the largest of them, or to 0.001 where all are smaller: single precision keeps no
 /// more of a number that is a difference of numbers about 1.
 fn agree(what: &str, ours: &[f32], theirs: &[f64]) {
+    agree_from(1e-3, what, ours, theirs);
+}
+
+fn agree_from(floor: f64, what: &str, ours: &[f32], theirs: &[f64]) {
     assert_eq!(ours.len(), theirs.len(), "{what}");
-    let largest = theirs.iter().fold(1e-3f64, |max, x| max.max(x.abs()));
+    let largest = theirs.iter().fold(floor, |max, x| max.max(x.abs()));
     for (at, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
         let error = (f64::from(*ours) - theirs).abs();
         assert!(error <= TOLERANCE * largest, "{what}[{at}]: {ours} for {theirs} (of at most {largest})");
@@ -130,7 +134,10 @@ fn reached(room: &Workspace, level: Level) -> Vec<f32> {
 
 fn check_grads(case: &str, grads: &Parameters, theirs: &Value, names: &[(&str, &str)]) {
     for (ours, name) in names {
-        agree(
+        // The gradient of the scale is one sum of similarities, each about 1, that nearly cancel.
+        let floor = if *name == "log_scale" { 1e-2 } else { 1e-3 };
+        agree_from(
+            floor,
             &format!("{case}, gradient of {name}"),
             grads.by_name(ours).expect(ours),
             &flat(&theirs[*name]),

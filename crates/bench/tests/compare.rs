@@ -134,7 +134,8 @@ fn every_piece_runs_once_and_the_report_holds_them_all() {
     }
     of(Method::KMeansTree, Search::Leaves);
     of(Method::GmmTree, Search::Leaves);
-    for method in [Method::Linear, Method::Mlp, Method::Mrl, Method::Tree, Method::AllLevels] {
+    let trees = [Method::Tree, Method::Stochastic, Method::AllLevels];
+    for method in [Method::Linear, Method::Mlp, Method::Mrl].into_iter().chain(trees) {
         let rows = of(method, Search::Exact);
         let best = rows.iter().map(|row| row.measures.ndcg.at_10).fold(0.0, f64::max);
         assert!(best > 0.5, "{method:?}: {best}");

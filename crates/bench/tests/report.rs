@@ -41,6 +41,7 @@ fn made_up() -> Report {
         (Method::Encoder, 0.352, 5.5, 1..=8),
         (Method::Mrl, 0.376, 4.2, 1..=8),
         (Method::Tree, 0.398, 4.6, 1..=10),
+        (Method::Stochastic, 0.38, 3.9, 1..=10),
         (Method::AllLevels, 0.389, 3.6, 1..=10),
     ] {
         for seed in 0..3 {
@@ -54,6 +55,7 @@ fn made_up() -> Report {
     rows.push(row(Method::Mrl, Search::Exact, Some(384), 0.379));
     for (method, search, peak, ease) in [
         (Method::Tree, Search::Leaves, 0.398, 0.6),
+        (Method::Stochastic, Search::Leaves, 0.38, 0.9),
         (Method::AllLevels, Search::Leaves, 0.389, 0.8),
         (Method::Encoder, Search::Ivf, 0.361, 1.0),
         (Method::Encoder, Search::Scann, 0.36, 1.1),

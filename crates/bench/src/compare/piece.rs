@@ -30,9 +30,10 @@ impl Piece {
     /// Everything, for this many seeds, the quick pieces first.
     pub fn all(seeds: u64, ablations: &[Ablation]) -> Vec<Self> {
         let searches = [Search::Ivf, Search::Scann, Search::Hnsw];
-        let recipes = [Recipe::Linear, Recipe::Mlp, Recipe::Mrl, Recipe::Tree, Recipe::AllLevels];
+        let trees = [Recipe::Tree, Recipe::Stochastic, Recipe::AllLevels];
+        let recipes = [Recipe::Linear, Recipe::Mlp, Recipe::Mrl].into_iter().chain(trees);
         let ablated = ablations.iter().flat_map(|&ablation| Choice::of(ablation)).map(Recipe::Ablated);
-        let recipes: Vec<Recipe> = recipes.into_iter().chain(ablated).collect();
+        let recipes: Vec<Recipe> = recipes.chain(ablated).collect();
         let mut pieces = vec![Self::Bm25, Self::Encoder];
         pieces.extend(searches.map(Self::Approximate));
         for seed in 0..seeds {

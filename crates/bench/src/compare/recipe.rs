@@ -1,8 +1,8 @@
-//! What is trained: the adapters, both trees, and the variants of the ablations, with the settings of each.
+//! What is trained: the adapters, the trees, and the variants of the ablations, with the settings of each.
 
 use crate::report::{Ablation, Method, Variant};
 use retreever_data::Embeddings;
-use retreever_model::schedule::Levels;
+use retreever_model::schedule::{Levels, Weighting};
 use retreever_model::split::{CrossAttentionConfig, LinearConfig, MlpConfig};
 use retreever_model::{
     Adapter, AdapterConfig, Learner, PropagationConfig, SplitConfig, TreeConfig, TreeLearner,
@@ -21,7 +21,9 @@ pub enum Recipe {
     Mrl,
     /// A tree trained at its leaves.
     Tree,
-    /// A tree trained at all its levels.
+    /// A tree trained at one level in each step, drawn anew.
+    Stochastic,
+    /// A tree trained at all its levels in every step: the default recipe.
     AllLevels,
     /// A tree trained at its leaves with one choice changed.
     Ablated(Choice),
@@ -123,6 +125,7 @@ impl Recipe {
             Self::Linear => Method::Linear,
             Self::Mlp => Method::Mlp,
             Self::Mrl => Method::Mrl,
+            Self::Stochastic => Method::Stochastic,
             Self::AllLevels => Method::AllLevels,
             Self::Tree | Self::Ablated(_) => Method::Tree,
         }
@@ -140,7 +143,9 @@ impl Recipe {
     pub(super) fn rate(self) -> f64 {
         match self {
             Self::Linear | Self::Mlp | Self::Mrl => 1e-3,
-            Self::Tree | Self::AllLevels | Self::Ablated(_) => retreever_model::Recipe::laptop().rate.peak,
+            Self::Tree | Self::Stochastic | Self::AllLevels | Self::Ablated(_) => {
+                retreever_model::Recipe::laptop().rate.peak
+            }
         }
     }
 
@@ -155,6 +160,7 @@ impl Recipe {
             Self::Mlp => return adapter(AdapterConfig::Mlp { hidden: 2 * width }),
             Self::Mrl => return adapter(AdapterConfig::Matryoshka { largest: depth.leaves() }),
             Self::Tree => recipe.levels = Levels::Constant,
+            Self::Stochastic => recipe.levels = Levels::Stochastic(Weighting::Square),
             Self::AllLevels => {}
             Self::Ablated(choice) => {
                 recipe.levels = Levels::Constant;
@@ -172,6 +178,7 @@ impl fmt::Display for Recipe {
             Self::Mlp => f.write_str("mlp"),
             Self::Mrl => f.write_str("mrl"),
             Self::Tree => f.write_str("tree"),
+            Self::Stochastic => f.write_str("stochastic"),
             Self::AllLevels => f.write_str("all-levels"),
             Self::Ablated(choice) => {
                 let Variant { ablation, value } = choice.variant();

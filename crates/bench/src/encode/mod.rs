@@ -1,8 +1,9 @@
 //! `retreever-bench encode`: text to embeddings beside transformers in PyTorch, from strings to pooled vectors,
 //! on two threads; where there is an ONNX file of the model, also beside ONNX Runtime and `rten`.
 //!
-//! Rounds of ours and theirs alternate; each side's best round counts for throughput, the quantiles of all single
-//! queries for latency. The peer pads within batches of texts sorted by length, and its best batch size counts.
+//! Rounds of ours and theirs alternate, single queries in turns of twenty; each side's best round counts for throughput,
+//! the quantiles of all single queries for latency. The peer pads within batches of texts sorted by length, and its best
+//! batch size counts.
 
 mod rival;
 
@@ -17,6 +18,11 @@ use std::time::Duration;
 
 const THREADS: usize = 2;
 const ROUNDS: usize = 4;
+/// How many single queries one side encodes before it is the other's turn.
+const TURN: usize = 20;
+/// The time before our turn: the threads of a rival may go on spinning for a while after its last query, and would be
+/// counted against us.
+const PAUSE: Duration = Duration::from_millis(300);
 /// How far an embedding may be from the peer's.
 const TOLERANCE: f64 = 1e-4;
 
@@ -122,18 +128,29 @@ fn latency(dir: &Path, queries: &[&str], rival: &mut Rival) -> Result<()> {
     let mut ours = Ragged::new(encoder.width());
     let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
     let mut error: f64 = 0.0;
-    for (i, query) in queries.iter().enumerate() {
-        let mut outcome = Ok(());
-        let time = times(1, || outcome = encoder.encode(&[query], Role::Query, &mut ours))[0];
-        outcome?;
-        let keep = usize::from(i < 20);
-        let answer = rival.ask(&Request { texts: &[query], batch: 1, longest, keep })?;
-        if keep > 0 {
-            // Warm-up on both sides, and the comparison.
-            error = error.max(difference(&ours, &answer)?);
-        } else {
-            our_times.push(time);
-            their_times.push(Duration::from_secs_f64(answer.seconds));
+    for (turn, some) in queries.chunks(TURN).enumerate() {
+        // The first turn warms up both sides, and is what we compare with.
+        let warm = turn > 0;
+        std::thread::sleep(PAUSE);
+        let mut embeddings = Vec::new();
+        for query in some {
+            let mut outcome = Ok(());
+            let time = times(1, || outcome = encoder.encode(&[query], Role::Query, &mut ours))[0];
+            outcome?;
+            if warm {
+                our_times.push(time);
+            } else {
+                embeddings.push(ours.clone());
+            }
+        }
+        for (i, query) in some.iter().enumerate() {
+            let request = Request { texts: &[query], batch: 1, longest, keep: usize::from(!warm) };
+            let answer = rival.ask(&request)?;
+            if warm {
+                their_times.push(Duration::from_secs_f64(answer.seconds));
+            } else {
+                error = error.max(difference(&embeddings[i], &answer)?);
+            }
         }
     }
     for (name, share) in [("p50", 0.5), ("p99", 0.99)] {

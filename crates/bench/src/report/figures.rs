@@ -9,11 +9,11 @@ fn colour(method: Method) -> usize {
     match method {
         Method::Tree => 0,
         Method::AllLevels => 1,
+        Method::Stochastic => 5,
         Method::Mrl => 2,
         Method::Encoder => 3,
         Method::KMeansTree => 4,
-        Method::GmmTree => 5,
-        Method::Linear | Method::Mlp | Method::Bm25 | Method::Raptor(_) => 6,
+        Method::GmmTree | Method::Linear | Method::Mlp | Method::Bm25 | Method::Raptor(_) => 6,
     }
 }
 
@@ -21,6 +21,7 @@ fn look(method: Method) -> Look {
     let (marker, stroke) = match method {
         Method::Tree => (Marker::Disc, Stroke::Strong),
         Method::AllLevels => (Marker::Square, Stroke::Strong),
+        Method::Stochastic => (Marker::Ring, Stroke::Plain),
         Method::Mrl => (Marker::Triangle, Stroke::Plain),
         Method::KMeansTree | Method::GmmTree => (Marker::Ring, Stroke::Dotted),
         _ => (Marker::Diamond, Stroke::Plain),
@@ -29,7 +30,8 @@ fn look(method: Method) -> Look {
 }
 
 /// The methods that have a representation at every size.
-const SIZED: [Method; 4] = [Method::Tree, Method::AllLevels, Method::Mrl, Method::Encoder];
+const SIZED: [Method; 5] =
+    [Method::Tree, Method::Stochastic, Method::AllLevels, Method::Mrl, Method::Encoder];
 
 fn sized_name(method: Method) -> String {
     match method {

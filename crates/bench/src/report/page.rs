@@ -77,7 +77,7 @@ const ABLATIONS: &str = "Tables 3, 4, 6, 7 and 9 of the paper, those that were a
 /// The numbers to take away, where the rows have them.
 fn tiles(pooled: &[Pooled<'_>]) -> Vec<(String, String)> {
     let mut tiles: Vec<(String, String)> = Vec::new();
-    let best = [Method::Tree, Method::AllLevels]
+    let best = [Method::Tree, Method::Stochastic, Method::AllLevels]
         .into_iter()
         .filter_map(|method| full(pooled, method))
         .max_by(|a, b| a.ndcg().total_cmp(&b.ndcg()));

@@ -24,7 +24,9 @@ pub enum Method {
     GmmTree,
     /// Clusters with summaries, bottom-up.
     Raptor(Summaries),
-    /// The tree, trained at all its levels.
+    /// The tree, trained at one level in each step, drawn anew.
+    Stochastic,
+    /// The tree, trained at all its levels in every step.
     AllLevels,
     /// The tree, trained at its leaves.
     Tree,
@@ -53,6 +55,7 @@ impl Method {
             Self::GmmTree => "Hierarchical GMM",
             Self::Raptor(Summaries::Extractive) => "RAPTOR (extractive summaries)",
             Self::Raptor(Summaries::LanguageModel) => "RAPTOR (LLM summaries)",
+            Self::Stochastic => "ReTreever-Stochastic",
             Self::AllLevels => "ReTreever, all levels",
             Self::Tree => "ReTreever",
         }
@@ -60,7 +63,7 @@ impl Method {
 
     /// Whether it is the tree that the rest is compared with.
     pub fn is_ours(self) -> bool {
-        matches!(self, Self::Tree | Self::AllLevels)
+        matches!(self, Self::Tree | Self::Stochastic | Self::AllLevels)
     }
 }
 

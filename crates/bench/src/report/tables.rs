@@ -44,6 +44,7 @@ pub(super) fn hierarchical(pooled: &[Pooled<'_>]) -> String {
         Method::Raptor(Summaries::LanguageModel),
         Method::KMeansTree,
         Method::GmmTree,
+        Method::Stochastic,
         Method::AllLevels,
         Method::Tree,
     ];
@@ -75,6 +76,7 @@ pub(super) fn representations(pooled: &[Pooled<'_>]) -> String {
         Method::Linear,
         Method::Mlp,
         Method::Mrl,
+        Method::Stochastic,
         Method::AllLevels,
         Method::Tree,
     ];

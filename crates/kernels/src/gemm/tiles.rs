@@ -9,6 +9,8 @@ use std::arch::x86_64::*;
 
 /// Lines in a panel, and inner indices in a step.
 pub(super) const SIDE: usize = 32;
+/// Lines in a tile.
+pub(super) const HALF: usize = SIDE / 2;
 /// 32-bit words in a tile, each a pair of bfloat16.
 const TILE: usize = 256;
 

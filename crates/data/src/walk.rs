@@ -25,3 +25,9 @@ pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     found.sort();
     Ok(found)
 }
+
+/// The names on the way from a file below `folder` up to it, the file's own first.
+pub(crate) fn upwards<'p>(folder: &Path, path: &'p Path) -> Vec<&'p str> {
+    let below = path.strip_prefix(folder).unwrap_or(path);
+    below.iter().rev().filter_map(|name| name.to_str()).collect()
+}

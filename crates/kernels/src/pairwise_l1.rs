@@ -5,8 +5,12 @@
 //! The `[rows, rows, width]` differences are never written down.
 
 use crate::simd::simd;
+use rayon::prelude::*;
 
 const LANES: usize = 16;
+const WIDE: usize = 4 * LANES;
+/// Rows that a thread works on at a time.
+const SHARE: usize = 8;
 
 /// Rows of equal width, `stride` apart in a slice.
 #[derive(Clone, Copy, Debug)]
@@ -40,11 +44,38 @@ impl<'a> Rows<'a> {
         self.len == 0
     }
 
+    /// The rows from `first` on, at most [`SHARE`] of them.
+    fn share(&self, first: usize) -> Self {
+        Self { data: &self.data[first * self.stride..], len: SHARE.min(self.len - first), ..*self }
+    }
+
     /// One row.
     #[inline(always)]
     pub fn row(&self, i: usize) -> &'a [f32] {
         &self.data[i * self.stride..][..self.width]
     }
+}
+
+/// As [`distances`], to the same bits, on all threads.
+///
+/// # Panics
+/// As [`distances`].
+pub fn par_distances(a: Rows<'_>, b: Rows<'_>, out: &mut [f32]) {
+    assert_eq!(out.len(), a.len * b.len, "a distance for every pair");
+    let shares = out.par_chunks_mut((SHARE * b.len).max(1)).enumerate();
+    shares.for_each(|(share, out)| distances(a.share(share * SHARE), b, out));
+}
+
+/// As [`distances_backward`], to the same bits, on all threads.
+///
+/// # Panics
+/// As [`distances_backward`].
+pub fn par_distances_backward(a: Rows<'_>, b: Rows<'_>, grad: &[f32], out: &mut [f32]) {
+    assert_eq!(grad.len(), a.len * b.len, "a gradient for every pair");
+    assert_eq!(out.len(), a.len * a.width, "a gradient for every number");
+    let grads = grad.par_chunks((SHARE * b.len).max(1));
+    let shares = out.par_chunks_mut((SHARE * a.width).max(1)).zip(grads).enumerate();
+    shares.for_each(|(share, (out, grad))| distances_backward(a.share(share * SHARE), b, grad, out));
 }
 
 simd! {
@@ -88,7 +119,8 @@ fn l1(x: &[f32], y: &[f32]) -> f32 {
 simd! {
     /// Writes `dL/da`, rows of `a` one after another, given `grad = dL/dD`, `[a.len(), b.len()]`.
     ///
-    /// For `dL/db`, exchange the two and transpose `grad`: the distance is symmetric.
+    /// For `dL/db`, exchange the two and transpose `grad`: the distance is symmetric. Pairs with a gradient of 0 are
+    /// passed over.
     ///
     /// # Panics
     /// If the sizes do not fit.
@@ -96,29 +128,44 @@ simd! {
         assert_eq!(a.width, b.width, "rows of different widths");
         assert_eq!(grad.len(), a.len * b.len, "a gradient for every pair");
         assert_eq!(out.len(), a.len * a.width, "a gradient for every number");
+        let mut some: Vec<(usize, f32)> = Vec::with_capacity(b.len);
         for i in 0..a.len {
-            let (x, g) = (a.row(i), &grad[i * b.len..][..b.len]);
-            let out = &mut out[i * a.width..][..a.width];
-            for first in (0..a.width).step_by(LANES) {
-                let lanes = LANES.min(a.width - first);
-                if lanes == LANES {
-                    let mut sum = [0.0f32; LANES];
-                    let x = &x[first..][..LANES];
-                    for j in 0..b.len {
-                        let (y, g) = (&b.row(j)[first..][..LANES], g[j]);
-                        for lane in 0..LANES {
-                            sum[lane] += signed(x[lane] - y[lane], g);
-                        }
-                    }
-                    out[first..][..LANES].copy_from_slice(&sum);
-                } else {
-                    for k in first..first + lanes {
-                        out[k] = (0..b.len).map(|j| signed(x[k] - b.row(j)[k], g[j])).sum();
-                    }
-                }
+            some.clear();
+            some.extend(grad[i * b.len..][..b.len].iter().copied().enumerate().filter(|(_, g)| *g != 0.0));
+            let (x, out) = (a.row(i), &mut out[i * a.width..][..a.width]);
+            let mut first = 0;
+            while first + WIDE <= a.width {
+                sum_signed::<WIDE>(x, b, &some, first, out);
+                first += WIDE;
+            }
+            while first + LANES <= a.width {
+                sum_signed::<LANES>(x, b, &some, first, out);
+                first += LANES;
+            }
+            for k in first..a.width {
+                out[k] = some.iter().map(|&(j, g)| signed(x[k] - b.row(j)[k], g)).sum();
             }
         }
     }
+}
+
+/// The gradient of `N` numbers of `x`, from `first` on.
+#[inline(always)]
+fn sum_signed<const N: usize>(x: &[f32], b: Rows<'_>, some: &[(usize, f32)], first: usize, out: &mut [f32]) {
+    let x = part::<N>(x, first);
+    let mut sum = [0.0f32; N];
+    for &(j, g) in some {
+        let y = part::<N>(b.row(j), first);
+        for k in 0..N {
+            sum[k] += signed(x[k] - y[k], g);
+        }
+    }
+    out[first..][..N].copy_from_slice(&sum);
+}
+
+#[inline(always)]
+fn part<const N: usize>(row: &[f32], first: usize) -> &[f32; N] {
+    row[first..].first_chunk().expect("as many numbers in the row")
 }
 
 /// `g sign(difference)`.
@@ -137,8 +184,8 @@ mod tests {
     proptest! {
         #[test]
         fn agrees_with_the_formula(
-            (na, nb, width, gap) in (1usize..5, 1usize..5, 1usize..70, 0usize..3),
-            numbers in prop::collection::vec(-3i8..3, 1024),
+            (na, nb, width, gap) in (1usize..20, 1usize..5, 1usize..150, 0usize..3),
+            numbers in prop::collection::vec(-3i8..3, 1021),
         ) {
             let stride = width + gap;
             let number = |k: usize| f32::from(numbers[k % numbers.len()]) * 0.37;
@@ -152,6 +199,12 @@ mod tests {
             let (mut back, mut back_twin) = (vec![0.0; na * width], vec![0.0; na * width]);
             super::distances_backward(a, b, &grad, &mut back);
             distances_backward::scalar(a, b, &grad, &mut back_twin);
+            let mut shared = vec![0.0; na * nb];
+            par_distances(a, b, &mut shared);
+            prop_assert_eq!(&shared, &d);
+            let mut shared = vec![0.0; na * width];
+            par_distances_backward(a, b, &grad, &mut shared);
+            prop_assert_eq!(&shared, &back);
             for i in 0..na {
                 for j in 0..nb {
                     let expected: f32 = (0..width).map(|k| (a.row(i)[k] - b.row(j)[k]).abs()).sum();

@@ -1,15 +1,13 @@
 //! A dense layer `y = x W^T + b` over many rows, and its way back.
-//!
-//! In full single precision: these products are small, and their gradients are differences of large sums.
 
 use rayon::prelude::*;
-use retreever_kernels::gemm::{Mat, MatMut, Write, gemm_single, par_gemm_single};
+use retreever_kernels::gemm::{self, Mat, MatMut, Write, gemm_single};
 
 /// `y = x W^T + b`, where `weight` is `[out, in]`.
 pub(crate) fn forward(x: Mat<'_>, weight: &[f32], bias: &[f32], y: &mut [f32]) {
     let out = bias.len();
     let weight = Mat::new(weight, out, x.cols()).t();
-    par_gemm_single(x, weight, MatMut::new(y, x.rows(), out), Write::Set);
+    gemm::par_gemm(x, weight, MatMut::new(y, x.rows(), out), Write::Set);
     y.chunks_exact_mut(out.max(1)).for_each(|row| row.iter_mut().zip(bias).for_each(|(y, b)| *y += b));
 }
 
@@ -18,12 +16,12 @@ pub(crate) fn backward_input(grad: &[f32], weight: &[f32], width: usize, grad_x:
     let out = weight.len() / width;
     let rows = grad.len() / out;
     let weight = Mat::new(weight, out, width);
-    par_gemm_single(Mat::new(grad, rows, out), weight, MatMut::new(grad_x, rows, width), Write::Set);
+    gemm::par_gemm(Mat::new(grad, rows, out), weight, MatMut::new(grad_x, rows, width), Write::Set);
 }
 
 /// `c += a b`, the rows of `c` shared out among the threads.
 pub(crate) fn par_gemm(a: Mat<'_>, b: Mat<'_>, c: &mut [f32]) {
-    par_gemm_single(a, b, MatMut::new(c, a.rows(), b.cols()), Write::Add);
+    gemm::par_gemm(a, b, MatMut::new(c, a.rows(), b.cols()), Write::Add);
 }
 
 /// Adds up the rows of `rows` into `sums`.

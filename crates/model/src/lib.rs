@@ -10,6 +10,7 @@ mod cut;
 mod dense;
 mod directory;
 mod error;
+mod hidden;
 mod learner;
 pub mod loss;
 pub mod optimizer;

@@ -5,8 +5,9 @@
 //! Pairs known to belong together are never negatives of each other.
 
 use crate::propagation::Reached;
+use rayon::prelude::*;
 use retreever_kernels::exp;
-use retreever_kernels::pairwise_l1::{Rows, distances, distances_backward};
+use retreever_kernels::pairwise_l1::{Rows, par_distances, par_distances_backward};
 use retreever_tree::Level;
 
 /// Room for one comparison of queries and contexts.
@@ -42,7 +43,7 @@ impl Comparison {
         let queries = Rows::new(&self.queries, pairs, width, width);
         let contexts = Rows::new(&self.contexts, pairs, width, width);
         self.similarity.resize(pairs * pairs, 0.0);
-        distances(queries, contexts, &mut self.similarity);
+        par_distances(queries, contexts, &mut self.similarity);
         let scale = at.log_scale.exp();
         self.similarity.iter_mut().for_each(|s| *s *= (-0.5 * scale) as f32);
         let outcome = cross_entropy(&self.similarity, at.mask, pairs, &mut self.grad);
@@ -50,16 +51,11 @@ impl Comparison {
         // From here on `grad` is that of the distances.
         let factor = (-0.5 * scale * at.weight) as f32;
         self.grad.iter_mut().for_each(|g| *g *= factor);
-        self.transposed.resize(pairs * pairs, 0.0);
-        for i in 0..pairs {
-            for j in 0..pairs {
-                self.transposed[j * pairs + i] = self.grad[i * pairs + j];
-            }
-        }
+        transpose(&self.grad, pairs, &mut self.transposed);
         self.rows.resize(pairs * width, 0.0);
-        distances_backward(queries, contexts, &self.grad, &mut self.rows);
+        par_distances_backward(queries, contexts, &self.grad, &mut self.rows);
         scatter(reached, 0..pairs, at.level, (&self.queries, &self.rows), grad);
-        distances_backward(contexts, queries, &self.transposed, &mut self.rows);
+        par_distances_backward(contexts, queries, &self.transposed, &mut self.rows);
         scatter(reached, pairs..2 * pairs, at.level, (&self.contexts, &self.rows), grad);
         Outcome { loss: outcome.loss * at.weight, grad_log_scale: outcome.grad_log_scale * at.weight }
     }
@@ -83,39 +79,76 @@ pub struct At<'a> {
     pub mask: &'a Mask,
 }
 
+/// Shares of the cross entropy below this are left out of its gradient, so that the way back can pass them over: most
+/// pairs of a large batch are far apart.
+const NEGLIGIBLE: f64 = 1e-6;
+
 /// Symmetric cross entropy of scaled similarities with the diagonal, and its gradient with respect to them. The
 /// second number of the outcome is the gradient with respect to the logarithm of the scale.
 pub(crate) fn cross_entropy(similarity: &[f32], mask: &Mask, pairs: usize, grad: &mut Vec<f32>) -> Outcome {
-    grad.clear();
-    grad.resize(pairs * pairs, 0.0);
+    let (mut transposed, mut back) = (Vec::new(), Vec::new());
+    transpose(similarity, pairs, &mut transposed);
+    let masked = |i: usize, j: usize| i != j && mask.get(i * pairs + j).is_some_and(|known| *known);
+    let there = one_way(similarity, |i, j| masked(i, j), pairs, grad);
+    let back_again = one_way(&transposed, |i, j| masked(j, i), pairs, &mut back);
+    transpose(&back, pairs, &mut transposed);
+    grad.iter_mut().zip(&transposed).for_each(|(grad, back)| *grad += back);
+    Outcome {
+        loss: there.loss + back_again.loss,
+        grad_log_scale: there.grad_log_scale + back_again.grad_log_scale,
+    }
+}
+
+/// Half the cross entropy of each row's own pair among all of its row, but the masked.
+fn one_way(
+    similarity: &[f32],
+    masked: impl Fn(usize, usize) -> bool + Sync,
+    pairs: usize,
+    grad: &mut Vec<f32>,
+) -> Outcome {
     let half = 0.5 / pairs as f64;
-    let (mut loss, mut grad_log_scale) = (0.0, 0.0);
-    let mut line = vec![0.0f32; pairs];
-    for (along, across) in [(pairs, 1), (1, pairs)] {
-        for i in 0..pairs {
-            let at = |j: usize| i * along + j * across;
-            for j in 0..pairs {
-                let masked = i != j && mask.get(at(j)).is_some_and(|known| *known);
-                line[j] = if masked { f32::NEG_INFINITY } else { similarity[at(j)] };
+    grad.resize(pairs * pairs, 0.0);
+    let row = |i: usize, similarity: &[f32], grad: &mut [f32]| {
+        for j in 0..pairs {
+            grad[j] = if masked(i, j) { f32::NEG_INFINITY } else { similarity[j] };
+        }
+        let max = grad.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let mut total = 0.0f64;
+        for value in grad.iter_mut() {
+            *value = exp(*value - max);
+            total += f64::from(*value);
+        }
+        let loss = half * (total.ln() - f64::from(similarity[i] - max));
+        // Shares of similarities less the pair's own: that difference is small, and the sum keeps its digits.
+        let mut grad_log_scale = 0.0;
+        for (value, other) in grad.iter_mut().zip(similarity) {
+            let share = f64::from(*value) / total;
+            let share = if share < NEGLIGIBLE { 0.0 } else { half * share };
+            grad_log_scale += share * f64::from(other - similarity[i]);
+            *value = share as f32;
+        }
+        grad[i] -= half as f32;
+        Outcome { loss, grad_log_scale }
+    };
+    let rows = grad.par_chunks_mut(pairs.max(1)).zip(similarity.par_chunks(pairs.max(1))).enumerate();
+    let rows: Vec<Outcome> = rows.map(|(i, (grad, similarity))| row(i, similarity, grad)).collect();
+    Outcome {
+        loss: rows.iter().map(|row| row.loss).sum(),
+        grad_log_scale: rows.iter().map(|row| row.grad_log_scale).sum(),
+    }
+}
+
+/// Writes the transpose of `[side, side]` numbers, block by block.
+fn transpose(from: &[f32], side: usize, to: &mut Vec<f32>) {
+    const BLOCK: usize = 16;
+    to.resize(side * side, 0.0);
+    for (row, col) in (0..side).step_by(BLOCK).flat_map(|r| (0..side).step_by(BLOCK).map(move |c| (r, c))) {
+        for i in row..side.min(row + BLOCK) {
+            for j in col..side.min(col + BLOCK) {
+                to[j * side + i] = from[i * side + j];
             }
-            let max = line.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let own = line[i] - max;
-            let mut total = 0.0f64;
-            for value in &mut line {
-                *value = exp(*value - max);
-                total += f64::from(*value);
-            }
-            loss += half * (total.ln() - f64::from(own));
-            // Shares of similarities less the pair's own: that difference is small, and the sum keeps its digits.
-            for j in 0..pairs {
-                let share = half * f64::from(line[j]) / total;
-                grad[at(j)] += share as f32;
-                grad_log_scale += share * f64::from(similarity[at(j)] - similarity[at(i)]);
-            }
-            grad[at(i)] -= half as f32;
         }
     }
-    Outcome { loss, grad_log_scale }
 }
 
 /// The rows of some items at a level, divided by their totals where there are any.

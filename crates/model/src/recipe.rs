@@ -13,7 +13,7 @@ use retreever_tree::Depth;
 use serde::{Deserialize, Serialize};
 
 /// How often the held-out pairs are scored in a training.
-pub(crate) const VALIDATIONS: u64 = 20;
+pub(crate) const VALIDATIONS: u64 = 10;
 
 /// A recipe for a tree.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,12 +45,12 @@ impl Recipe {
         Self {
             split: SplitConfig::Linear(LinearConfig {
                 pooling_heads: 8,
-                trunk: Some(TrunkConfig::Mlp { hidden: 1024 }),
+                trunk: Some(TrunkConfig::Mlp { hidden: 1024, dropout: 0.5 }),
                 start: LinearStart::Growing { deviation: 0.5, growth: 1.4 },
             }),
             scale: ScaleConfig { start: 60.0, max: 200.0, coarser: 1.3 },
             levels: Levels::All(Weighting::Square),
-            batch: 256,
+            batch: 512,
             rate: LearningRate { peak: 1e-3, warm_up: 0.05 },
             finish: Finish::Balanced,
             ..Self::paper()

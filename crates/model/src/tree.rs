@@ -31,7 +31,7 @@ impl TreeConfig {
     /// Whether a tree can be made of it, or what is wrong.
     pub fn check(&self) -> Result<(), String> {
         let sizes = match &self.split {
-            SplitConfig::Linear(LinearConfig { trunk: Some(TrunkConfig::Mlp { hidden }), .. }) => {
+            SplitConfig::Linear(LinearConfig { trunk: Some(TrunkConfig::Mlp { hidden, .. }), .. }) => {
                 vec![("hidden", *hidden)]
             }
             SplitConfig::Linear(_) => vec![],
@@ -43,6 +43,9 @@ impl TreeConfig {
             ],
         };
         let dropout = match &self.split {
+            SplitConfig::Linear(LinearConfig { trunk: Some(TrunkConfig::Mlp { dropout, .. }), .. }) => {
+                *dropout
+            }
             SplitConfig::Linear(_) => 0.0,
             SplitConfig::Mlp(config) => config.dropout,
             SplitConfig::CrossAttention(config) => config.dropout,

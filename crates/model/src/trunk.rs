@@ -4,6 +4,7 @@
 //! against. `f` is linear (`W x + b`) or has one hidden layer (`W2 relu(W1 x + b1) + b2`); its last layer starts at zero.
 
 use crate::dense;
+use crate::hidden::{self, Dropout};
 use crate::parameters::{Decay, Layout, Parameters, Tensor};
 use crate::random::Random;
 use crate::split::{uniform, xavier};
@@ -11,7 +12,7 @@ use retreever_kernels::gemm::Mat;
 use serde::{Deserialize, Serialize};
 
 /// Which map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TrunkConfig {
     /// A linear one.
@@ -20,6 +21,9 @@ pub enum TrunkConfig {
     Mlp {
         /// The width of the hidden layer.
         hidden: usize,
+        /// The share of hidden numbers dropped in training.
+        #[serde(default)]
+        dropout: f32,
     },
 }
 
@@ -27,6 +31,7 @@ pub enum TrunkConfig {
 pub(crate) struct Trunk {
     width: usize,
     hidden: Option<Dense>,
+    dropout: f32,
     last: Dense,
 }
 
@@ -40,6 +45,7 @@ struct Dense {
 /// What the way back needs.
 #[derive(Default)]
 pub(crate) struct Kept {
+    dropout: Dropout,
     hidden: Vec<f32>, // [items, hidden]
     unit: Vec<f32>,   // [items, width]
     norms: Vec<f32>,  // [items]
@@ -64,12 +70,14 @@ impl Dense {
 
 impl Trunk {
     pub(crate) fn new(config: TrunkConfig, width: usize, layout: &mut Layout) -> Self {
-        let hidden = match config {
-            TrunkConfig::Linear => None,
-            TrunkConfig::Mlp { hidden } => Some(Dense::new("hidden", hidden, width, layout)),
+        let (hidden, dropout) = match config {
+            TrunkConfig::Linear => (None, 0.0),
+            TrunkConfig::Mlp { hidden, dropout } => {
+                (Some(Dense::new("hidden", hidden, width, layout)), dropout)
+            }
         };
         let inner = hidden.as_ref().map_or(width, |hidden| hidden.out);
-        Self { width, hidden, last: Dense::new("last", width, inner, layout) }
+        Self { width, hidden, dropout, last: Dense::new("last", width, inner, layout) }
     }
 
     pub(crate) fn init(&self, params: &mut Parameters, random: &mut Random) {
@@ -78,8 +86,8 @@ impl Trunk {
         }
     }
 
-    /// Fills [`Kept::unit`].
-    pub(crate) fn forward(&self, params: &Parameters, pooled: &[f32], kept: &mut Kept) {
+    /// Fills [`Kept::unit`]. `seed` is that of dropout, or nothing for none.
+    pub(crate) fn forward(&self, params: &Parameters, pooled: &[f32], seed: Option<u64>, kept: &mut Kept) {
         let items = pooled.len() / self.width;
         let x = Mat::new(pooled, items, self.width);
         let (weight, bias) = (&params[self.last.weight], &params[self.last.bias]);
@@ -90,7 +98,8 @@ impl Trunk {
             Some(hidden) => {
                 kept.hidden.resize(items * hidden.out, 0.0);
                 dense::forward(x, &params[hidden.weight], &params[hidden.bias], &mut kept.hidden);
-                kept.hidden.iter_mut().for_each(|h| *h = h.max(0.0));
+                kept.dropout = Dropout { rate: self.dropout, seed };
+                hidden::forward(&mut kept.hidden, kept.dropout);
                 dense::forward(Mat::new(&kept.hidden, items, hidden.out), weight, bias, out);
             }
         }
@@ -127,7 +136,7 @@ impl Trunk {
         dense::par_gemm(flow.t(), Mat::new(&kept.hidden, items, hidden.out), &mut grads[self.last.weight]);
         kept.grad_hidden.resize(items * hidden.out, 0.0);
         dense::backward_input(&kept.grad, &params[self.last.weight], hidden.out, &mut kept.grad_hidden);
-        kept.grad_hidden.iter_mut().zip(&kept.hidden).for_each(|(g, h)| *g = if *h > 0.0 { *g } else { 0.0 });
+        hidden::backward(&kept.hidden, kept.dropout, &mut kept.grad_hidden);
         dense::par_gemm(Mat::new(&kept.grad_hidden, items, hidden.out).t(), x, &mut grads[hidden.weight]);
         dense::add_columns(&kept.grad_hidden, &mut grads[hidden.bias]);
     }

@@ -107,11 +107,12 @@ proptest! {
                       drop in any::<bool>()) {
         let mlp = SplitConfig::Mlp(MlpConfig { hidden, dropout: 0.3 });
         check_tree(config(mlp, PropagationConfig::Product, width, depth), pairs, seed, drop.then_some(seed))?;
-        let trunks = [None, Some(TrunkConfig::Linear), Some(TrunkConfig::Mlp { hidden })];
+        let trunks = [None, Some(TrunkConfig::Linear), Some(TrunkConfig::Mlp { hidden, dropout: 0.3 })];
         let pooling_heads = seed as usize / 3 % 3;
         let linear = LinearConfig { pooling_heads, trunk: trunks[seed as usize % 3], ..LinearConfig::default() };
         let linear = SplitConfig::Linear(linear);
-        check_tree(config(linear, PropagationConfig::Product, width, depth), pairs, seed, None)?;
+        let drop = drop.then_some(seed);
+        check_tree(config(linear, PropagationConfig::Product, width, depth), pairs, seed, drop)?;
     }
 
     #[test]
@@ -126,7 +127,7 @@ proptest! {
 
     #[test]
     fn adapters(kind in 0usize..3, width in 2usize..9, pairs in 2usize..6, seed in 0u64..1000) {
-        let kinds = [AdapterConfig::Linear, AdapterConfig::Mlp { hidden: 5 }, AdapterConfig::Matryoshka { largest: 12 }];
+        let kinds = [AdapterConfig::Linear, AdapterConfig::Mlp { hidden: 5, dropout: 0.0 }, AdapterConfig::Matryoshka { largest: 12 }];
         let mut random = Random::new(seed, 3);
         let batch = batch(&mut random, width, pairs, 1);
         let mut adapter = Adapter::new(kinds[kind].clone(), width, seed);

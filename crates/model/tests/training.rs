@@ -88,7 +88,7 @@ fn trees_and_adapters_learn() {
             "linear",
             Box::new(TreeLearner::new(tree(SplitConfig::Linear(LinearConfig::default())), Levels::Constant)),
         ),
-        ("mlp adapter", Box::new(Adapter::new(AdapterConfig::Mlp { hidden: 16 }, WIDTH, 1))),
+        ("mlp adapter", Box::new(Adapter::new(AdapterConfig::Mlp { hidden: 16, dropout: 0.1 }, WIDTH, 1))),
         ("matryoshka", Box::new(Adapter::new(AdapterConfig::Matryoshka { largest: 16 }, WIDTH, 1))),
     ];
     for (name, mut learner) in learners {

@@ -157,7 +157,7 @@ impl Recipe {
         let mut config = recipe.tree(width, depth);
         match self {
             Self::Linear => return adapter(AdapterConfig::Linear),
-            Self::Mlp => return adapter(AdapterConfig::Mlp { hidden: 2 * width }),
+            Self::Mlp => return adapter(AdapterConfig::Mlp { hidden: 2 * width, dropout: 0.5 }),
             Self::Mrl => return adapter(AdapterConfig::Matryoshka { largest: depth.leaves() }),
             Self::Tree => recipe.levels = Levels::Constant,
             Self::Stochastic => recipe.levels = Levels::Stochastic(Weighting::Square),

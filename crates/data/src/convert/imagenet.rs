@@ -24,13 +24,7 @@ pub(super) fn convert(folder: &Path) -> Result<Dataset, Error> {
         if !matches!(extension.to_ascii_lowercase().as_str(), "jpeg" | "jpg" | "png") {
             continue;
         }
-        let parts: Vec<&str> = path
-            .strip_prefix(folder)
-            .unwrap_or(&path)
-            .iter()
-            .rev()
-            .filter_map(|part| part.to_str())
-            .collect();
+        let parts = walk::upwards(folder, &path);
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let (split, class) = match parts[..] {
             [_, class, "train", ..] => (Split::Train, class.to_owned()),

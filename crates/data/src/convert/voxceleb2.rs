@@ -19,13 +19,7 @@ pub(super) fn convert(folder: &Path) -> Result<Dataset, Error> {
         if !matches!(extension, "m4a" | "wav" | "flac") {
             continue;
         }
-        let parts: Vec<&str> = path
-            .strip_prefix(folder)
-            .unwrap_or(&path)
-            .iter()
-            .rev()
-            .filter_map(|part| part.to_str())
-            .collect();
+        let parts = walk::upwards(folder, &path);
         let (split, speaker, video) = match parts[..] {
             [_, video, speaker, "dev", ..] | [_, video, speaker, _, "dev", ..] => {
                 (Split::Train, speaker, video)

@@ -144,6 +144,22 @@ pub fn gemm(a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>, write: Write) {
     });
 }
 
+/// As [`gemm()`], with the rows of `A` shared out among the threads.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn par_gemm(a: Mat<'_>, b: Mat<'_>, c: MatMut<'_>, write: Write) {
+    thread_local!(static PACKED: RefCell<Packed> = RefCell::default());
+    if Path::best(b.rows(), b.cols()) == Path::Portable {
+        return par_gemm_single(a, b, c, write);
+    }
+    // Taken out while it is used: this thread may do other work of the same kind while it waits.
+    let mut packed = PACKED.take();
+    packed.pack(b);
+    par_gemm_packed(a, &packed, c, write);
+    PACKED.set(packed);
+}
+
 /// As [`gemm()`], in full single precision whatever the size.
 ///
 /// # Panics

@@ -27,6 +27,8 @@ pub enum AdapterConfig {
     Mlp {
         /// The width of the hidden layer.
         hidden: usize,
+        /// The share of hidden numbers dropped in training.
+        dropout: f32,
     },
     /// A linear map to nested representations.
     Matryoshka {
@@ -73,8 +75,8 @@ impl Adapter {
         let mut layout = Layout::default();
         let (map, out) = match config {
             AdapterConfig::Linear => (Map::Trunk(Trunk::new(TrunkConfig::Linear, width, &mut layout)), width),
-            AdapterConfig::Mlp { hidden } => {
-                (Map::Trunk(Trunk::new(TrunkConfig::Mlp { hidden }, width, &mut layout)), width)
+            AdapterConfig::Mlp { hidden, dropout } => {
+                (Map::Trunk(Trunk::new(TrunkConfig::Mlp { hidden, dropout }, width, &mut layout)), width)
             }
             AdapterConfig::Matryoshka { largest } => {
                 (Map::Projection(Projection::new(width, largest, &mut layout)), largest)
@@ -114,7 +116,7 @@ impl Adapter {
 
     /// Appends the first `size` numbers of each item's adapted embedding to `rows`, at length 1.
     pub fn represent_at(&mut self, batch: &Ragged, size: usize, rows: &mut Vec<f32>) {
-        self.adapt(batch);
+        self.adapt(batch, None);
         let Room { adapted, unit, norms, .. } = &mut self.room;
         normalise(adapted, self.width, size, unit, norms);
         rows.extend_from_slice(unit);
@@ -122,12 +124,12 @@ impl Adapter {
 }
 
 impl Adapter {
-    /// Fills `room.adapted`.
-    fn adapt(&mut self, batch: &Ragged) {
+    /// Fills `room.adapted`. `dropout` is its seed, or nothing for none.
+    fn adapt(&mut self, batch: &Ragged, dropout: Option<u64>) {
         let Room { trunk: kept, adapted, .. } = &mut self.room;
         match &self.map {
             Map::Trunk(trunk) => {
-                trunk.forward(&self.params, batch.pooled(), kept);
+                trunk.forward(&self.params, batch.pooled(), dropout, kept);
                 adapted.clear();
                 adapted.extend_from_slice(kept.unit());
             }
@@ -161,7 +163,7 @@ impl Learner for Adapter {
     fn learn(&mut self, batch: &Ragged, lesson: Lesson<'_>, grads: &mut Parameters) -> f64 {
         let (width, pairs, scale) = (self.width, batch.len() / 2, self.scale());
         let sizes = self.sizes();
-        self.adapt(batch);
+        self.adapt(batch, Some(lesson.seed));
         let Room { trunk: kept, adapted, unit, norms, similarity, grad_similarity, grad_unit, grad } =
             &mut self.room;
         grad.clear();

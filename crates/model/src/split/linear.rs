@@ -140,7 +140,7 @@ impl Split for Linear {
             map.forward(params, batch, pass.dropout, pooling);
         }
         if let Some(map) = &self.trunk {
-            map.forward(params, self.pooled(batch, pooling), trunk);
+            map.forward(params, self.pooled(batch, pooling), pass.dropout, trunk);
         }
         kept.logits.resize(batch.len() * nodes, 0.0);
         let x = self.split_of(batch, &kept.linear);

@@ -2,6 +2,7 @@
 
 use super::{Backward, Kept as AllKept, Pass, Scope, Split, uniform, xavier};
 use crate::dense;
+use crate::hidden::{self, Dropout};
 use crate::parameters::{Decay, Layout, Parameters, Tensor};
 use crate::random::Random;
 use retreever_data::Ragged;
@@ -54,13 +55,8 @@ impl Mlp {
         }
     }
 
-    /// What each hidden number is multiplied with: 0 for the dropped, `1 / (1 - rate)` for the kept.
-    fn keep(&self, seed: u64) -> impl Iterator<Item = f32> {
-        let rate = f64::from(self.config.dropout);
-        let mut random = Random::new(seed, 0);
-        std::iter::repeat_with(
-            move || if random.uniform() < rate { 0.0 } else { (1.0 / (1.0 - rate)) as f32 },
-        )
+    fn dropout(&self, pass: Pass) -> Dropout {
+        Dropout { rate: self.config.dropout, seed: pass.dropout }
     }
 }
 
@@ -87,10 +83,7 @@ impl Split for Mlp {
             &params[self.b1],
             h,
         );
-        h.iter_mut().for_each(|h| *h = h.max(0.0));
-        if let Some(seed) = pass.dropout {
-            h.iter_mut().zip(self.keep(seed)).for_each(|(h, keep)| *h *= keep);
-        }
+        hidden::forward(h, self.dropout(pass));
         kept.logits.resize(items * nodes, 0.0);
         let (w2, b2) = (&params[self.w2][..nodes * hidden], &params[self.b2][..nodes]);
         dense::forward(Mat::new(h, items, hidden), w2, b2, &mut kept.logits);
@@ -104,10 +97,7 @@ impl Split for Mlp {
         dense::add_columns(step.grad, &mut grads[self.b2][..nodes]);
         grad.resize(items * hidden, 0.0);
         dense::backward_input(step.grad, &step.params[self.w2][..nodes * hidden], hidden, grad);
-        grad.iter_mut().zip(h.iter()).for_each(|(grad, h)| *grad = if *h > 0.0 { *grad } else { 0.0 });
-        if let Some(seed) = step.pass.dropout {
-            grad.iter_mut().zip(self.keep(seed)).for_each(|(grad, keep)| *grad *= keep);
-        }
+        hidden::backward(h, self.dropout(step.pass), grad);
         let x = Mat::new(step.batch.pooled(), items, self.scope.width);
         dense::par_gemm(Mat::new(grad, items, hidden).t(), x, &mut grads[self.w1]);
         dense::add_columns(grad, &mut grads[self.b1]);

@@ -7,7 +7,7 @@ use crate::parameters::Parameters;
 use rayon::prelude::*;
 use retreever_data::Ragged;
 use retreever_kernels::attention;
-use retreever_kernels::gemm::{Mat, MatMut, Write, gemm, gemm_single};
+use retreever_kernels::gemm::{Mat, MatMut, Write, gemm, gemm_single, par_gemm_single};
 use std::ops::Range;
 
 /// Tokens worked on at a time.
@@ -84,7 +84,7 @@ impl CrossAttention {
             let grad = Mat::strided(&grad[level.start()..], items, level.width(), nodes);
             let attended = Mat::strided(&kept.attended[level.get() * all..], items, all, levels * all);
             let out = &mut grads[self.node_weight][level.start() * all..][..level.width() * all];
-            dense::par_gemm(grad.t(), attended, out);
+            par_gemm_single(grad.t(), attended, MatMut::new(out, level.width(), all), Write::Add);
         }
         dense::add_columns(grad, &mut grads[self.node_bias][..nodes]);
     }
@@ -133,13 +133,11 @@ impl CrossAttention {
         }
         let asked = Mat::new(&buffers.asked, rows, all);
         let embeddings = Mat::new(&params[self.level_embeddings][..rows * all], rows, all);
-        dense::par_gemm(asked.t(), embeddings, &mut grads[self.wq]);
+        par_gemm_single(asked.t(), embeddings, MatMut::new(&mut grads[self.wq], all, all), Write::Add);
         dense::add_columns(&buffers.asked, &mut grads[self.bq]);
-        dense::par_gemm(
-            asked,
-            Mat::new(&params[self.wq], all, all),
-            &mut grads[self.level_embeddings][..rows * all],
-        );
+        let out = &mut grads[self.level_embeddings][..rows * all];
+        let wq = Mat::new(&params[self.wq], all, all);
+        par_gemm_single(asked, wq, MatMut::new(out, rows, all), Write::Add);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::parameters::Parameters;
 use rayon::prelude::*;
 use retreever_data::Ragged;
 use retreever_kernels::attention;
-use retreever_kernels::gemm::{Mat, MatMut, Packed, Write, gemm_packed, gemm_single};
+use retreever_kernels::gemm::{Mat, MatMut, Packed, Write, gemm_packed, gemm_single, par_gemm_single};
 use std::ops::Range;
 
 /// Tokens worked on at a time.
@@ -80,9 +80,11 @@ impl CrossAttention {
         let (shape, width, all) = (self.shape(pass.end), self.scope.width, self.all_heads());
         let (heads, height) = (self.config.heads, self.config.head_width);
         let rows = shape.levels * shape.embeddings;
-        kept.asked.resize(rows * all, 0.0);
+        kept.asked.clear();
+        (0..rows).for_each(|_| kept.asked.extend_from_slice(&params[self.bq]));
         let embeddings = Mat::new(&params[self.level_embeddings][..rows * all], rows, all);
-        dense::forward(embeddings, &params[self.wq], &params[self.bq], &mut kept.asked);
+        let wq = Mat::new(&params[self.wq], all, all).t();
+        par_gemm_single(embeddings, wq, MatMut::new(&mut kept.asked, rows, all), Write::Add);
         kept.folded.resize(shape.columns() * width, 0.0);
         for head in 0..heads {
             let asked = Mat::strided(&kept.asked[head * height..], rows, height, all);

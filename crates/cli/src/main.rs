@@ -77,6 +77,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    end_when_nobody_reads();
     let cli = Cli::parse();
     if cli.quiet {
         progress::be_quiet();
@@ -113,6 +114,19 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// A reader that has seen enough (`| head`) closes the pipe: that is an end, not a failure.
+fn end_when_nobody_reads() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let payload = panic.payload();
+        let said = payload.downcast_ref::<String>().map(String::as_str).or(payload.downcast_ref().copied());
+        if said.is_some_and(|said| said.contains("Broken pipe") || said.contains("BrokenPipe")) {
+            std::process::exit(0);
+        }
+        usual(panic);
+    }));
 }
 
 /// An error with its causes, each said once.

@@ -65,7 +65,7 @@ impl Model<'_> {
         let sizes = files.iter().map(|file| size(&api, &repo, file)).collect::<Result<Vec<_>, _>>();
         let of = sizes.map_err(|error| self.failed(error))?.iter().sum::<u64>();
         let licence = if has("README.md") { self.licence(&repo)? } else { None };
-        let (id, version, megabytes) = (self.id, &info.sha[..info.sha.len().min(8)], of as f64 / 1e6);
+        let (id, version, megabytes) = (self.id, info.sha.get(..8).unwrap_or(&info.sha), of as f64 / 1e6);
         let licence = licence.as_deref().unwrap_or("not stated");
         observer(Progress::Start(&format!(
             "hub model {id} {version} ({megabytes:.1} MB, licence {licence})"

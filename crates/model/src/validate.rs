@@ -113,8 +113,10 @@ fn ndcg(scores: &[f32], relevant: &[usize]) -> f64 {
         .iter()
         .map(|&place| {
             let better = |&(other, score): &(usize, &f32)| {
-                *score > scores[place]
-                    || (*score == scores[place] && other != place && !relevant.contains(&other))
+                // What is not a number is never the best.
+                let worse = *score < scores[place];
+                let equal = *score == scores[place] && (other == place || relevant.contains(&other));
+                !worse && !equal
             };
             scores.iter().enumerate().filter(better).count()
         })

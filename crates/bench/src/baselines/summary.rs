@@ -18,12 +18,12 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// What `RETREEVER_LLM_URL`, `RETREEVER_LLM_MODEL` and `RETREEVER_LLM_KEY` say; nothing without the first.
+    /// What `RETREEVER_LLM`, `RETREEVER_LLM_MODEL` and `RETREEVER_LLM_KEY` say; nothing without the first.
     pub fn from_env() -> Result<Option<Self>> {
         let set = |name| env::var(name).ok().filter(|value| !value.is_empty());
-        let Some(url) = set("RETREEVER_LLM_URL") else { return Ok(None) };
+        let Some(url) = set("RETREEVER_LLM") else { return Ok(None) };
         let model = set("RETREEVER_LLM_MODEL")
-            .context("RETREEVER_LLM_URL is set: set RETREEVER_LLM_MODEL to the model's name too")?;
+            .context("RETREEVER_LLM is set: set RETREEVER_LLM_MODEL to the model's name too")?;
         Ok(Some(Self { url, model, key: set("RETREEVER_LLM_KEY") }))
     }
 }
@@ -99,7 +99,7 @@ fn ask(endpoint: &Endpoint, prompt: &str) -> Result<String> {
     let mut response = request
         .header("Content-Type", "application/json")
         .send(body.to_string())
-        .with_context(|| format!("cannot reach {url}: is the server of RETREEVER_LLM_URL running?"))?;
+        .with_context(|| format!("cannot reach {url}: is the server of RETREEVER_LLM running?"))?;
     let status = response.status();
     let text = response.body_mut().read_to_string().with_context(|| format!("{url}: no readable answer"))?;
     ensure!(status.is_success(), "{url} answered {status}: {}", first_words(&text, 60));

@@ -204,8 +204,8 @@ fn made_from(material: &Material, piece: Piece, config: &CompareConfig) -> Strin
         }
     }
     if let Piece::Raptor(_) = piece {
-        // Which model wrote the summaries.
-        std::env::var("RETREEVER_LLM_MODEL").ok().hash(&mut hasher);
+        // Who wrote the summaries.
+        ["RETREEVER_LLM", "RETREEVER_LLM_MODEL"].map(std::env::var_os).hash(&mut hasher);
     }
     format!("{:016x}", hasher.finish())
 }

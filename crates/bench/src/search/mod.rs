@@ -17,6 +17,7 @@ use corpus::Corpus;
 use faiss::Peer;
 use retreever_tree::Assignments;
 use std::fs;
+use std::path::PathBuf;
 
 /// How many documents a query finds.
 const K: usize = 10;
@@ -34,13 +35,16 @@ pub struct Args {
     /// Also measure HNSW and IVFFlat, whose building takes minutes.
     #[arg(long)]
     graphs: bool,
+    /// Where files go meanwhile; without it, the cache directory. One in memory shows what building takes without the disk.
+    #[arg(long)]
+    dir: Option<PathBuf>,
 }
 
 /// Runs all cases.
 pub fn run(args: &Args) -> Result<()> {
-    let cache = retreever_fetch::cache_dir();
-    fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
-    let dir = tempfile::Builder::new().prefix("search-").tempdir_in(cache)?;
+    let home = args.dir.clone().unwrap_or_else(retreever_fetch::cache_dir);
+    fs::create_dir_all(&home).with_context(|| format!("cannot create {}", home.display()))?;
+    let dir = tempfile::Builder::new().prefix("search-").tempdir_in(home)?;
     let (base, queries) = args.source.open()?;
     let corpus = Corpus::make(dir.path(), args.source.to_string(), &base, &queries, args.documents)?;
     let mut peer = Peer::start(&corpus)?;

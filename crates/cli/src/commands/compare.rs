@@ -16,12 +16,14 @@ use std::time::Duration;
 #[command(after_help = "Examples:
   retreever compare --data insuranceqa --budget 5m --out report      (everything, once)
   retreever compare --data my-data --seeds 3 --ablate split,depth    (three seeds, two ablations)
-  retreever compare --data my-data --only encoder,mlp:0 --out report (these anew)")]
+  retreever compare --data my-data --only encoder,mlp:0 --out report (these anew)
+
+RAPTOR quotes passages in its summaries, unless RETREEVER_LLM and RETREEVER_LLM_MODEL name a chat endpoint that writes them.")]
 pub(crate) struct Args {
     /// The data set: a BEIR folder with qrels; or insuranceqa or squadshifts, fetched by name.
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// The frozen encoder: minilm, mpnet or a directory.
+    /// The frozen encoder: minilm, mpnet, ORGANISATION/NAME on the hub, or a directory.
     #[arg(long, value_name = "NAME", default_value = "minilm")]
     encoder: String,
     /// Which judgements to report.

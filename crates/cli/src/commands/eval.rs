@@ -3,11 +3,12 @@
 use crate::commands::index::Which;
 use crate::commands::texts::Texts;
 use crate::progress;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use retreever::{Answer, Assignments, Mode, Opening, Query, Retriever, Role, Snapshot};
 use retreever_data::{Dataset, Run, Split, evaluate};
 use retreever_tree::Level;
 use serde_json::json;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// What to measure.
@@ -29,8 +30,8 @@ pub(crate) struct Args {
     level: Option<String>,
     /// Open only so many of the likeliest leaves.
     #[arg(long)]
-    leaves: Option<usize>,
-    /// Write the rankings as a TREC run.
+    leaves: Option<NonZeroUsize>,
+    /// Write the rankings of one level as a TREC run.
     #[arg(long)]
     run: Option<PathBuf>,
     /// Print one JSON object a level.
@@ -44,6 +45,10 @@ const K: usize = 100;
 const BATCH: usize = 64;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    ensure!(
+        args.run.is_none() || args.level.as_deref() != Some("all"),
+        "a run holds the rankings of one level: give `--run` a `--level` of its own"
+    );
     let dataset = args.texts.open()?;
     let qrels = dataset.qrels.get(&args.split).with_context(|| no_split(&dataset, &args.split))?;
     let retriever = Retriever::open(&args.which.index, &mut progress::fetching())?;
@@ -61,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     };
     for level in levels {
-        let answers = answer(&snapshot, &asked, level, args.leaves)?;
+        let answers = answer(&snapshot, &asked, level, args.leaves.map(NonZeroUsize::get))?;
         let mut run = Run::new();
         let mut read = 0.0;
         for (query, answer) in queries.iter().zip(&answers) {

@@ -82,7 +82,7 @@ fn print_tree(explorer: &Explorer, levels: usize) {
                 level.level.get(),
                 level.nmi,
                 level.purity,
-                w = field.name.len() + 7
+                w = (field.name.chars().count() + 7).min(80)
             );
         }
     }

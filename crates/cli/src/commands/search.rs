@@ -7,6 +7,7 @@ use retreever::{Answer, Explanation, Filter, Fusion, Guarantee, Mode, Opening, Q
 use retreever_index::Document;
 use retreever_tree::Nesting;
 use serde::Serialize;
+use std::num::NonZeroUsize;
 
 /// What to ask, and how.
 #[derive(clap::Args)]
@@ -28,7 +29,7 @@ pub(crate) struct Args {
     level: Option<u8>,
     /// Open only so many of the likeliest leaves.
     #[arg(long, conflicts_with_all = ["read", "rerank"])]
-    leaves: Option<usize>,
+    leaves: Option<NonZeroUsize>,
     /// Open the likeliest leaves until this share of the documents is read, such as 5%.
     #[arg(long, value_parser = crate::share::parse, conflicts_with = "rerank")]
     read: Option<f64>,
@@ -39,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long)]
     filter: Option<String>,
     /// Mix with BM25: its share of the score, 0 to 1; 1 is BM25 alone.
-    #[arg(long, conflicts_with = "fuse")]
+    #[arg(long, value_parser = crate::share::parse_or_none, conflicts_with = "fuse")]
     hybrid: Option<f64>,
     /// Mix with BM25 by reciprocal ranks.
     #[arg(long)]
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let snapshot = retriever.snapshot()?;
     let asked = retriever.route(&args.query)?;
     let mode = match (args.leaves, args.read, args.rerank) {
-        (Some(leaves), _, _) => Mode::Leaves(Opening::Top(leaves)),
+        (Some(leaves), _, _) => Mode::Leaves(Opening::Top(leaves.get())),
         (_, Some(share), _) => Mode::Leaves(Opening::Read(share)),
         (_, _, Some(rerank)) => Mode::Approximate { rerank },
         _ => Mode::Exact,

@@ -1,4 +1,4 @@
-//! `retreever train`: a tree from pairs, or from documents alone, resumable at any moment.
+//! `retreever train`: a tree from pairs, or from documents alone; an interrupted run can be taken up again.
 
 use crate::commands::made;
 use crate::commands::texts::Texts;
@@ -7,8 +7,8 @@ use crate::{budget, chat};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use retreever::{
-    CachedEncoder, Checkpoint, Control, Depth, End, Files, Learner, Material, Recipe, SavedTree, State,
-    depth_for, steps_within, train,
+    CachedEncoder, Checkpoint, Control, Depth, End, Event, Files, Learner, Material, Recipe, SavedTree,
+    State, depth_for, steps_within, train,
 };
 use retreever_data::{MadePairs, MakeConfig, Split};
 use retreever_model::propagation::PathConsistencyConfig;
@@ -89,7 +89,7 @@ pub(crate) struct Args {
     #[arg(long)]
     batch: Option<usize>,
     /// The highest learning rate.
-    #[arg(long)]
+    #[arg(long, value_parser = parse_rate)]
     rate: Option<f64>,
     /// Steps from one validation to the next.
     #[arg(long)]
@@ -106,6 +106,11 @@ pub(crate) struct Args {
     /// Print one JSON object: the tree, its steps, its scores.
     #[arg(long)]
     json: bool,
+}
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| *rate > 0.0 && rate.is_finite());
+    rate.ok_or_else(|| "a learning rate is a number above 0, such as 1e-3".to_owned())
 }
 
 /// A recipe by its name, or from a file as `--print-recipe` prints it.
@@ -255,12 +260,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         say!("taking up after {} of {} steps", state.step, options.steps);
         (options, state)
     } else {
-        let mut options = recipe.training(1, args.seed);
-        options.steps = match args.steps {
+        let steps = match args.steps {
             Some(steps) => steps,
-            None => steps_within(args.budget, &mut learner, set, &options)?,
+            None => steps_within(args.budget, &mut learner, set, &recipe.training(1, args.seed))?,
         };
-        options.validate_every = args.validate_every.unwrap_or_else(|| (options.steps / 20).max(10));
+        let mut options = recipe.training(steps, args.seed);
+        options.validate_every = args.validate_every.unwrap_or(options.validate_every);
         options.patience = args.patience;
         if args.depth.is_none() {
             say!(
@@ -289,17 +294,24 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let stop = interrupts()?;
     let started = Instant::now();
     let mut bar = progress::training(options.steps, state.step, options.batch);
-    let end = train(&mut learner, set, &options, &mut state, &mut |event| {
+    // Stopped at every validation for a checkpoint, so that not even a power failure costs more than the steps since.
+    let mut observe = |event: Event| {
         bar(&event);
-        if stop.load(Ordering::Relaxed) { Control::Stop } else { Control::Continue }
-    })?;
-    if end == End::Interrupted {
-        checkpoint.save(&learner, &state, &options, &run)?;
-        bail!(
-            "interrupted after {} of {} steps; nothing is lost: the same command with --resume goes on",
-            state.step,
-            options.steps
-        );
+        let due = stop.load(Ordering::Relaxed) || matches!(event, Event::Validated { .. });
+        if due { Control::Stop } else { Control::Continue }
+    };
+    while train(&mut learner, set, &options, &mut state, &mut observe)? == End::Interrupted {
+        let saved = checkpoint.save(&learner, &state, &options, &run);
+        if stop.load(Ordering::Relaxed) {
+            saved?;
+            bail!(
+                "interrupted after {} of {} steps; nothing is lost: the same command with --resume goes on",
+                state.step,
+                options.steps
+            );
+        } else if let Err(error) = saved {
+            say!("no checkpoint: {error}");
+        }
     }
     let best = state.best.as_ref().map(|best| json!({ "step": best.step, "ndcg_at_10": best.score }));
     let held_out = lessons.made.as_ref().map(|made| made::held_out(made, material, &mut learner));

@@ -8,7 +8,7 @@ const DEEPEST: usize = 64;
 
 /// A filter that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("filter, character {at}: expected {expected}, found {found}\n  {text}\n  {:>at$}", "^")]
+#[error("filter, character {at}: expected {expected}, found {found}\n{}", self.place())]
 pub struct FilterError {
     /// The filter.
     pub text: String,
@@ -18,6 +18,16 @@ pub struct FilterError {
     pub expected: String,
     /// What stands there.
     pub found: String,
+}
+
+impl FilterError {
+    /// The filter around the place, and an arrow below it.
+    fn place(&self) -> String {
+        const AROUND: usize = 60;
+        let from = self.at.saturating_sub(AROUND + 1);
+        let shown: String = self.text.chars().skip(from).take(2 * AROUND).collect();
+        format!("  {shown}\n  {:>at$}", "^", at = self.at - from)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]

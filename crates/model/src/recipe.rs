@@ -51,7 +51,7 @@ impl Recipe {
             scale: ScaleConfig { start: 60.0, max: 200.0, coarser: 1.3 },
             levels: Levels::All(Weighting::Square),
             batch: 512,
-            rate: LearningRate { peak: 1e-3, warm_up: 0.05 },
+            rate: LearningRate { peak: 5e-4, warm_up: 0.05 },
             finish: Finish::Balanced,
             ..Self::paper()
         }

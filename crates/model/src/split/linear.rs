@@ -13,7 +13,6 @@ use crate::random::Random;
 use crate::trunk::{self, Trunk, TrunkConfig};
 use retreever_data::Ragged;
 use retreever_kernels::gemm::Mat;
-use retreever_tree::NodeId;
 use serde::{Deserialize, Serialize};
 
 /// Where splits start, and what they look at.
@@ -35,7 +34,8 @@ pub enum Start {
     /// Uniform within one over the root of the width, without bias.
     #[default]
     Uniform,
-    /// Normal, with a deviation of logits that grows with the level; biases so that the mean item is split evenly.
+    /// In random directions, those of a level at right angles as far as there is room, with a deviation of logits that
+    /// grows with the level; biases so that the mean item is split evenly.
     Growing {
         /// The deviation of logits, on the mean of the levels.
         deviation: f64,
@@ -96,6 +96,24 @@ impl Linear {
     }
 }
 
+/// Fills rows of this width with random directions of this length, every `width` of them at right angles to each other:
+/// they see all of an embedding equally well, where independent ones would see parts of it twice.
+fn orthogonal(rows: &mut [f32], width: usize, length: f64, random: &mut Random) {
+    for block in rows.chunks_mut(width * width) {
+        for row in 0..block.len() / width {
+            let (before, rest) = block.split_at_mut(row * width);
+            let mut direction: Vec<f64> = (0..width).map(|_| random.normal()).collect();
+            for other in before.chunks_exact(width) {
+                let along: f64 = direction.iter().zip(other).map(|(x, y)| x * f64::from(*y)).sum();
+                let along = along / (length * length);
+                direction.iter_mut().zip(other).for_each(|(x, y)| *x -= along * f64::from(*y));
+            }
+            let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+            rest.iter_mut().zip(&direction).for_each(|(out, x)| *out = (x * length / norm) as f32);
+        }
+    }
+}
+
 impl Split for Linear {
     fn init(&self, params: &mut Parameters, random: &mut Random) {
         if let Some(pooling) = &self.pooling {
@@ -109,10 +127,11 @@ impl Split for Linear {
                 uniform(&mut params[self.weight], 1.0 / (self.scope.width as f64).sqrt(), random)
             }
             Start::Growing { deviation, growth } => {
-                let deviations = self.deviations(deviation, growth);
-                for (node, weights) in params[self.weight].chunks_exact_mut(self.scope.width).enumerate() {
-                    let deviation = deviations[NodeId::new(node as u32).level().get()];
-                    weights.fill_with(|| (deviation * random.normal()) as f32);
+                let (width, mut rest) = (self.scope.width, &mut params[self.weight]);
+                for (level, deviation) in self.deviations(deviation, growth).into_iter().enumerate() {
+                    let (weights, below) = rest.split_at_mut((1 << level) * width);
+                    rest = below;
+                    orthogonal(weights, width, deviation * (width as f64).sqrt(), random);
                 }
             }
         }
@@ -199,6 +218,11 @@ mod tests {
         let norm =
             |node: usize| params[split.weight][node * 64..][..64].iter().map(|w| w * w).sum::<f32>().sqrt();
         assert!(norm(0) < norm(1) && norm(2) < norm(3), "{} {} {} {}", norm(0), norm(1), norm(2), norm(3));
+        let dot = |a: usize, b: usize| -> f32 {
+            let row = |node: usize| &params[split.weight][node * 64..][..64];
+            row(a).iter().zip(row(b)).map(|(x, y)| x * y).sum()
+        };
+        assert!(dot(1, 2).abs() < 1e-3 && dot(3, 6).abs() < 1e-3, "{} {}", dot(1, 2), dot(3, 6));
         let mean: Vec<f32> = (0..64).map(|x| x as f32 * 0.01).collect();
         split.centre(&mut params, &mean);
         let mut batch = Ragged::new(64);

@@ -89,7 +89,7 @@ pub(crate) fn cross_entropy(similarity: &[f32], mask: &Mask, pairs: usize, grad:
     let (mut transposed, mut back) = (Vec::new(), Vec::new());
     transpose(similarity, pairs, &mut transposed);
     let masked = |i: usize, j: usize| i != j && mask.get(i * pairs + j).is_some_and(|known| *known);
-    let there = one_way(similarity, |i, j| masked(i, j), pairs, grad);
+    let there = one_way(similarity, masked, pairs, grad);
     let back_again = one_way(&transposed, |i, j| masked(j, i), pairs, &mut back);
     transpose(&back, pairs, &mut transposed);
     grad.iter_mut().zip(&transposed).for_each(|(grad, back)| *grad += back);

@@ -56,20 +56,20 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// As [`distances`], to the same bits, on all threads.
+/// As [`distances()`], to the same bits, on all threads.
 ///
 /// # Panics
-/// As [`distances`].
+/// As [`distances()`].
 pub fn par_distances(a: Rows<'_>, b: Rows<'_>, out: &mut [f32]) {
     assert_eq!(out.len(), a.len * b.len, "a distance for every pair");
     let shares = out.par_chunks_mut((SHARE * b.len).max(1)).enumerate();
     shares.for_each(|(share, out)| distances(a.share(share * SHARE), b, out));
 }
 
-/// As [`distances_backward`], to the same bits, on all threads.
+/// As [`distances_backward()`], to the same bits, on all threads.
 ///
 /// # Panics
-/// As [`distances_backward`].
+/// As [`distances_backward()`].
 pub fn par_distances_backward(a: Rows<'_>, b: Rows<'_>, grad: &[f32], out: &mut [f32]) {
     assert_eq!(grad.len(), a.len * b.len, "a gradient for every pair");
     assert_eq!(out.len(), a.len * a.width, "a gradient for every number");

@@ -1,13 +1,13 @@
 //! The census of a tree: how many items sit under each node, by the way they mostly take and by their mass, and
 //! which of them are typical.
 //!
-//! An item is counted under the nodes that it meets when it takes the likelier branch at every split, see
-//! [`descend`]. This is not the likeliest leaf: where splits are soft, hundreds of leaves share an item, the sharp
-//! splits near the leaves decide which of them wins, and the general subject that the upper splits tell apart is
-//! lost. Its mass at a node is the probability of reaching it.
+//! An item is counted under the nodes on the way to its leaf, the one that attracts it most ([`Assignment::leaf`]). Its
+//! mass at a node is the probability of reaching it.
+//!
+//! [`Assignment::leaf`]: retreever_tree::Assignment::leaf
 
 use rayon::prelude::*;
-use retreever_tree::{Assignment, Assignments, Depth, LeafId, Level, Nesting, NodeId};
+use retreever_tree::{Assignments, Depth, LeafId, NodeId};
 use serde::Serialize;
 
 /// How many typical items are kept for each node.
@@ -38,7 +38,7 @@ impl Census {
     pub fn new(items: &Assignments) -> Self {
         let depth = items.depth();
         let leaves: Vec<LeafId> =
-            (0..items.len()).into_par_iter().map(|item| descend(items.row(item))).collect();
+            (0..items.len()).into_par_iter().map(|item| items.row(item).leaf()).collect();
         let mut starts = vec![0; depth.leaves() + 1];
         for leaf in &leaves {
             starts[leaf.index() + 1] += 1;
@@ -108,24 +108,6 @@ impl Census {
     }
 }
 
-/// Where an item ends that takes the likelier branch at every split; of equals the left one.
-pub fn descend(item: Assignment<'_>) -> LeafId {
-    let (mut rank, mut below) = (0, item.leaves());
-    for level in item.depth().levels() {
-        let (left, right) = below.split_at(below.len() / 2);
-        let goes_right = match item.nesting() {
-            Nesting::Nested => right.iter().sum::<f32>() > left.iter().sum(),
-            Nesting::PerLevel => {
-                let reach = item.at(level);
-                reach[2 * rank + 1] > reach[2 * rank]
-            }
-        };
-        rank = 2 * rank + usize::from(goes_right);
-        below = if goes_right { right } else { left };
-    }
-    LeafId::new(rank as u32)
-}
-
 /// The entropy in bits of masses that need not sum to 1.
 pub fn entropy(masses: impl Iterator<Item = f64> + Clone) -> f64 {
     let total: f64 = masses.clone().sum();
@@ -153,15 +135,12 @@ impl Tally {
     }
 
     fn count(mut self, items: &Assignments, chunk: usize) -> Self {
-        let depth = items.depth();
         for item in chunk * CHUNK..((chunk + 1) * CHUNK).min(items.len()) {
-            let row = items.row(item);
-            for level in std::iter::once(Level::ROOT).chain(depth.levels()) {
-                for (rank, reach) in row.at(level).iter().enumerate().filter(|(_, reach)| **reach > 0.0) {
-                    let node = level.start() + rank;
-                    self.mass[node] += f64::from(*reach);
-                    keep(&mut self.typical[node], Reach { item: item as u32, reach: *reach });
-                }
+            for (node, reach) in
+                items.row(item).nodes().into_iter().enumerate().filter(|(_, reach)| *reach > 0.0)
+            {
+                self.mass[node] += f64::from(reach);
+                keep(&mut self.typical[node], Reach { item: item as u32, reach });
             }
         }
         self
@@ -214,18 +193,6 @@ mod tests {
         assert!((census.entropy(NodeId::new(2)) - expected).abs() < 1e-6);
         assert_eq!(census.entropy(NodeId::new(6)), 0.0);
         assert_eq!(entropy([1.0, 1.0].into_iter()), 1.0);
-    }
-
-    #[test]
-    fn the_general_subject_outweighs_a_sharp_leaf() {
-        let depth = Depth::new(2).unwrap();
-        // Most of it is on the left, though the likeliest leaf is on the right.
-        let items = Assignments::nested(depth, vec![0.31, 0.29, 0.40, 0.0]).unwrap();
-        assert_eq!(items.row(0).leaf(), LeafId::new(2));
-        assert_eq!(descend(items.row(0)), LeafId::new(0));
-        let levels = vec![0.4, 0.6, 0.35, 0.35, 0.1, 0.2];
-        let apart = Assignments::new(depth, Nesting::PerLevel, levels).unwrap();
-        assert_eq!(descend(apart.row(0)), LeafId::new(3));
     }
 
     #[test]

@@ -1,30 +1,12 @@
-//! Single rows of probabilities: the largest number, where it is, and the level above.
+//! Single rows of probabilities: the largest number, and the level above.
 
-use crate::lanes::{LANES, lane_max};
+use crate::lanes::lane_max;
 use crate::simd::simd;
 
 simd! {
     /// The largest number of a row, 0 if there is none above.
     pub fn largest(row: &[f32]) -> f32 {
         lane_max(row).max(0.0)
-    }
-}
-
-simd! {
-    /// Where the largest number of a row of non-negative ones is: the leftmost of equals.
-    pub fn place_of_largest(row: &[f32]) -> usize {
-        let most = lane_max(row);
-        let (blocks, rest) = row.as_chunks::<LANES>();
-        for (number, block) in blocks.iter().enumerate() {
-            let mut inside = false;
-            for value in block {
-                inside |= *value == most;
-            }
-            if inside {
-                return number * LANES + block.iter().position(|value| *value == most).unwrap_or(0);
-            }
-        }
-        blocks.len() * LANES + rest.iter().position(|value| *value == most).unwrap_or(0)
     }
 }
 
@@ -48,10 +30,6 @@ mod tests {
         fn wide_code_agrees_with_its_twin(row in prop::collection::vec(0u8..20, 1..200)) {
             let mut row: Vec<f32> = row.into_iter().map(f32::from).collect();
             prop_assert_eq!(super::largest(&row), largest::scalar(&row));
-            let place = super::place_of_largest(&row);
-            prop_assert_eq!(place, place_of_largest::scalar(&row));
-            prop_assert!(row.iter().all(|value| *value <= row[place]));
-            prop_assert!(row[..place].iter().all(|value| *value < row[place]));
             row.resize(row.len().next_multiple_of(2), 0.5);
             let (mut wide, mut twin) = (vec![0.0; row.len() / 2], vec![0.0; row.len() / 2]);
             super::pair_sums(&row, &mut wide);

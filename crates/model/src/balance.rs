@@ -1,8 +1,8 @@
 //! Leaves that hold about as many documents each: after training, the biases of the splits are moved.
 //!
-//! Two items that are moved alike keep their distance, nearly, as long as logits are small; but where each of them is
-//! likeliest to be changes at once. So balance is had at the end, for little, instead of in the loss. Each round counts the
-//! documents below both children of every node, by likeliest leaf, and moves the node's bias against the fuller child.
+//! Two items that are moved alike keep their distance, nearly, as long as logits are small; but the leaf of each of them
+//! changes at once. So balance is had at the end, for little, instead of in the loss. Each round counts the documents
+//! below both children of every node, by their leaves, and moves the node's bias against the fuller child.
 
 use crate::learner::Reads;
 use crate::split::Pass;
@@ -10,16 +10,16 @@ use crate::tree::{Tree, Workspace};
 use rayon::prelude::*;
 use retreever_data::{Embeddings, Pooled, Ragged};
 use retreever_kernels::sigmoid;
-use retreever_tree::Nesting;
+use retreever_tree::{Assignment, Depth, Nesting};
 
 /// Documents looked at.
 const SAMPLE: usize = 20_000;
-/// Rounds, and how far a bias moves in one: so much for each factor of e between the children.
+/// Rounds, and how far a bias moves in one for each factor of e between the children, beside the deepest logits.
 const ROUNDS: usize = 30;
-const STEP: f32 = 0.1;
+const STEP: f32 = 0.15;
 
 impl Tree {
-    /// Moves the biases until the likeliest leaves of `documents` are about evenly used. For a tree that is trained; one
+    /// Moves the biases until the leaves of `documents` are about evenly used. For a tree that is trained; one
     /// whose levels are not nested is left as it is.
     ///
     /// # Panics
@@ -34,11 +34,14 @@ impl Tree {
         if logits.is_empty() {
             return;
         }
+        let deepest = logits.chunks_exact(nodes).flat_map(|logits| &logits[nodes / 2..]);
+        let square = deepest.map(|logit| f64::from(logit * logit)).sum::<f64>();
+        let step = STEP * (square / (logits.len().div_ceil(2) as f64)).sqrt() as f32;
         let mut shift = vec![0.0f32; nodes];
         for _ in 0..ROUNDS {
             let leaves: Vec<usize> = logits
                 .par_chunks_exact(nodes)
-                .map_init(Vec::new, |reach, logits| likeliest(logits, &shift, reach))
+                .map_init(Vec::new, |reach, logits| leaf(depth, logits, &shift, reach))
                 .collect();
             // Documents below each node, breadth first, the leaves last.
             let mut below = vec![0.0f32; 2 * nodes + 1];
@@ -46,7 +49,7 @@ impl Tree {
             for node in (0..nodes).rev() {
                 let (left, right) = (below[2 * node + 1], below[2 * node + 2]);
                 below[node] = left + right;
-                shift[node] -= STEP * ((left + 1.0) / (right + 1.0)).ln();
+                shift[node] -= step * ((left + 1.0) / (right + 1.0)).ln();
             }
         }
         self.shift(&shift);
@@ -73,8 +76,8 @@ impl Tree {
     }
 }
 
-/// The likeliest leaf of an item with these logits, each moved by `shift`.
-fn likeliest(logits: &[f32], shift: &[f32], reach: &mut Vec<f32>) -> usize {
+/// The leaf of an item with these logits, each moved by `shift`.
+fn leaf(depth: Depth, logits: &[f32], shift: &[f32], reach: &mut Vec<f32>) -> usize {
     let nodes = logits.len();
     reach.clear();
     reach.resize(2 * nodes + 1, 1.0);
@@ -83,8 +86,7 @@ fn likeliest(logits: &[f32], shift: &[f32], reach: &mut Vec<f32>) -> usize {
         reach[2 * node + 1] = reach[node] * left;
         reach[2 * node + 2] = reach[node] * (1.0 - left);
     }
-    let leaves = &reach[nodes..];
-    (0..leaves.len()).fold(0, |best, leaf| if leaves[leaf] > leaves[best] { leaf } else { best })
+    Assignment::new(depth, Nesting::Nested, &reach[nodes..]).leaf().index()
 }
 
 #[cfg(test)]
@@ -107,9 +109,7 @@ mod tests {
             let assignments = tree.assign(&documents, |_| ());
             let mut held = [0; 16];
             for item in 0..800 {
-                let row = assignments.row(item);
-                let best = row.leaves().iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).unwrap().0;
-                held[best] += 1;
+                held[assignments.row(item).leaf().index()] += 1;
             }
             held.into_iter().max().unwrap()
         };

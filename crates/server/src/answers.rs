@@ -4,7 +4,6 @@ use crate::explorer::{Explorer, Found};
 use crate::{Error, Result};
 use retreever_index::{Document, Explanation};
 use retreever_inspect::NodeReport;
-use retreever_inspect::census::descend;
 use retreever_inspect::clusters::Agreement;
 use retreever_inspect::keywords::Keyword;
 use retreever_inspect::levels::LevelReport;
@@ -285,11 +284,8 @@ pub(crate) struct RouteAnswer {
 impl RouteAnswer {
     pub(crate) fn new(item: &Assignments) -> Self {
         let row = item.row(0);
-        let mut reach = vec![1.0];
-        for level in item.depth().levels() {
-            reach.extend(row.at(level).iter().map(|p| (p * 1e6).round() / 1e6));
-        }
-        Self { leaf: descend(row).node(item.depth()), reach }
+        let reach = row.nodes().into_iter().map(|p| (p * 1e6).round() / 1e6).collect();
+        Self { leaf: row.leaf().node(item.depth()), reach }
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::{Error, Result};
 use retreever_index::{Document, Explanation, Hit, Query, Snapshot};
-use retreever_inspect::census::descend;
 use retreever_inspect::llm::{self, Budget, Chat, Estimate, Outcome};
 use retreever_inspect::{Corpus, Inspection, Queries};
 use retreever_tree::{Assignments, Level, NodeId};
@@ -150,12 +149,12 @@ impl Explorer {
 
     /// The nearest documents of an assignment, with the reasons.
     pub(crate) fn search(&self, query: &Assignments, k: usize, level: Level) -> Result<Vec<Found>> {
-        let (shape, end) = (self.snapshot.shape(), descend(query.row(0)).node(query.depth()));
+        let (shape, end) = (self.snapshot.shape(), query.row(0).leaf().node(query.depth()));
         let query = Query { level: Some(level), ..Query::new(query.row(0), k) };
         let answer = self.snapshot.search(&query)?;
         let found = answer.hits.iter().map(|hit| {
             let row = Assignments::new(shape.depth, shape.nesting, self.snapshot.assignment(hit)?)?;
-            let leaf = descend(row.row(0)).node(shape.depth);
+            let leaf = row.row(0).leaf().node(shape.depth);
             Ok(Found {
                 document: self.snapshot.document(hit)?,
                 hit: *hit,

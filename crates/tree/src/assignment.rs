@@ -179,7 +179,19 @@ pub struct Assignment<'a> {
     row: &'a [f32],
 }
 
+/// How much a split counts beside the one above it, where an item is given one place.
+const NEXT_LEVEL: f32 = 0.75;
+
 impl<'a> Assignment<'a> {
+    /// A row as it is stored.
+    ///
+    /// # Panics
+    /// If it is of another length.
+    pub fn new(depth: Depth, nesting: Nesting, row: &'a [f32]) -> Self {
+        assert_eq!(row.len(), nesting.row_width(depth), "a row of another tree");
+        Self { depth, nesting, row }
+    }
+
     /// The depth of the tree.
     pub fn depth(&self) -> Depth {
         self.depth
@@ -209,16 +221,55 @@ impl<'a> Assignment<'a> {
         &self.row[self.row.len() - self.depth.leaves()..]
     }
 
-    /// The likeliest leaf, the leftmost of equals: where the multi-index keeps the item.
-    pub fn leaf(&self) -> LeafId {
-        let mut best = 0;
-        let leaves = self.leaves();
-        for (leaf, p) in leaves.iter().enumerate() {
-            if *p > leaves[best] {
-                best = leaf;
+    /// The probabilities of all nodes, breadth first.
+    pub fn nodes(&self) -> Vec<f32> {
+        let mut nodes = vec![1.0; self.depth.nodes()];
+        let (above, row) = nodes.split_at_mut(self.depth.nodes() - self.row.len());
+        row.copy_from_slice(self.row);
+        if self.nesting == Nesting::Nested {
+            let mut below = &*row;
+            let mut above = above;
+            for level in (0..self.depth.get()).rev() {
+                let (further, level) = above.split_at_mut((1 << level) - 1);
+                for (parent, [left, right]) in level.iter_mut().zip(below.as_chunks::<2>().0) {
+                    *parent = left + right;
+                }
+                (above, below) = (further, level);
             }
         }
-        LeafId::new(best as u32)
+        nodes
+    }
+
+    /// How much each leaf attracts the item: the sum, over the splits on the way to it, of how far the item leans that way.
+    /// A split leans by the difference of its branches' shares, and counts three quarters of the one above.
+    ///
+    /// Where splits are soft, probabilities are for comparing items, not for placing one: hundreds of leaves share it, and
+    /// the strong splits next to the leaves decide which is the likeliest. Of the splits above, which tell the general
+    /// subject, little is left in that; here they are heard.
+    pub fn pull(&self) -> Vec<f32> {
+        let nodes = self.nodes();
+        let (mut pull, mut below) = (vec![0.0f32], Vec::new());
+        let mut weight = 1.0;
+        for level in self.depth.levels() {
+            let children = nodes[level.start()..][..level.width()].as_chunks::<2>().0;
+            below.resize(level.width(), 0.0);
+            for ((out, pull), [left, right]) in
+                below.as_chunks_mut::<2>().0.iter_mut().zip(&pull).zip(children)
+            {
+                let lean = weight * (left - right) / (left + right).max(f32::MIN_POSITIVE);
+                *out = [pull + lean, pull - lean];
+            }
+            std::mem::swap(&mut pull, &mut below);
+            weight *= NEXT_LEVEL;
+        }
+        pull
+    }
+
+    /// The leaf that attracts the item most, the leftmost of equals: its one place, where the multi-index keeps it.
+    pub fn leaf(&self) -> LeafId {
+        let pull = self.pull();
+        let most = pull.iter().copied().fold(f32::MIN, f32::max);
+        LeafId::new(pull.iter().position(|pull| *pull == most).unwrap_or(0) as u32)
     }
 
     /// The row as it is stored.
@@ -277,7 +328,34 @@ mod tests {
         assert_eq!(per.row(0).at(root).as_ref(), [1.0]);
         assert_eq!(per.row(0).at(depth(2).level(1).unwrap()).as_ref(), [0.9, 0.1]);
         assert_eq!(per.row(0).leaves(), [0.1, 0.2, 0.3, 0.4]);
-        assert_eq!(per.row(0).leaf(), LeafId::new(3));
+        assert_eq!(per.row(0).nodes(), [1.0, 0.9, 0.1, 0.1, 0.2, 0.3, 0.4]);
+        assert_eq!(per.row(0).leaf(), LeafId::new(1));
+    }
+
+    #[test]
+    fn leaves_attract_by_the_splits_above_them() {
+        let row = [0.31, 0.29, 0.40, 0.0];
+        let item = Assignment::new(depth(2), Nesting::Nested, &row);
+        let nodes: Vec<i32> = item.nodes().iter().map(|p| (100.0 * p).round() as i32).collect();
+        assert_eq!(nodes, [100, 60, 40, 31, 29, 40, 0]);
+        let (top, left, right) = (0.2, 0.75 * 0.02 / 0.6, 0.75);
+        let expected = [top + left, top - left, -top + right, -top - right];
+        item.pull().iter().zip(expected).for_each(|(pull, expected)| assert!((pull - expected).abs() < 1e-6));
+        assert_eq!(item.leaf(), LeafId::new(2));
+    }
+
+    #[test]
+    fn a_soft_item_goes_where_its_splits_agree() {
+        // It leans left by 0.1 at the upper splits, and by 0.52 at one of the lowest, on the right.
+        let share = |lean: f32, right: usize| 0.5 + [0.5, -0.5][right] * lean;
+        let row: Vec<f32> = (0..8)
+            .map(|leaf| {
+                let lowest = if leaf >= 6 { 0.52 } else { 0.0 };
+                share(0.1, leaf / 4) * share(0.1, leaf / 2 % 2) * share(lowest, leaf % 2)
+            })
+            .collect();
+        assert!(row[6] > row[0], "the likeliest leaf is on the right: {row:?}");
+        assert_eq!(Assignment::new(depth(3), Nesting::Nested, &row).leaf(), LeafId::new(0));
     }
 
     #[test]

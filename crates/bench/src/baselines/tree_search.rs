@@ -1,19 +1,20 @@
 //! The tree's own search over rows of probabilities, in memory and batched, for comparison with the rest.
 //!
 //! A score is `1 - TVD`, with `TVD = sum |q - d| / 2` over the nodes of one level. Exact search scores every document;
-//! leaf search puts each document in its likeliest leaf and opens the query's likeliest. (The index on disk is the
-//! crate `index`; this is the same ranking without files.)
+//! leaf search puts each document in the leaf that attracts it most and opens those that attract the query most. (The
+//! index on disk is the crate `index`; this is the same ranking without files.)
 
 use super::lists::{Lists, Measure};
 use super::matrix::Rows;
 use super::{Budget, Ranking, Searcher};
+use retreever_tree::{Assignment, Depth, Nesting};
 
 /// How the documents are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grouping {
     /// As they come: every search is exact.
     Blocks,
-    /// By likeliest leaf. [`Budget::Parts`] is the number of leaves opened.
+    /// By leaf. [`Budget::Parts`] is the number of leaves opened.
     Leaves,
 }
 
@@ -35,7 +36,7 @@ impl TreeSearch {
             Grouping::Blocks => all.collect::<Vec<_>>().chunks(BLOCK).map(<[u32]>::to_vec).collect(),
             Grouping::Leaves => {
                 let mut leaves = vec![Vec::new(); documents.width()];
-                all.for_each(|doc| leaves[likeliest(documents.row(doc as usize))].push(doc));
+                all.for_each(|doc| leaves[item(documents.row(doc as usize)).leaf().index()].push(doc));
                 leaves
             }
         };
@@ -44,9 +45,10 @@ impl TreeSearch {
     }
 }
 
-/// The first of the largest.
-fn likeliest(row: &[f32]) -> usize {
-    (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0)
+/// A row as an item of a tree with as many leaves.
+fn item(row: &[f32]) -> Assignment<'_> {
+    let depth = Depth::new(row.len().ilog2() as u8).expect("as many numbers as a level has nodes");
+    Assignment::new(depth, Nesting::Nested, row)
 }
 
 impl Searcher for TreeSearch {
@@ -57,9 +59,9 @@ impl Searcher for TreeSearch {
     fn search(&self, queries: Rows<'_>, k: usize, budget: Budget) -> Vec<Ranking> {
         let opened: Vec<Vec<u32>> = match self.grouping {
             Grouping::Blocks => vec![(0..self.groups as u32).collect(); queries.len()],
-            Grouping::Leaves => {
-                (0..queries.len()).map(|query| self.lists.choose(queries.row(query), budget)).collect()
-            }
+            Grouping::Leaves => (0..queries.len())
+                .map(|query| self.lists.choose(&item(queries.row(query)).pull(), budget))
+                .collect(),
         };
         self.lists.search(queries, &opened, k)
     }
@@ -107,10 +109,5 @@ mod tests {
         let rows = distributions(cloud.documents());
         let tree = TreeSearch::new(Rows::new(&rows, 16), Grouping::Leaves);
         conformance::check_rankings(&tree, &cloud);
-    }
-
-    #[test]
-    fn of_equal_leaves_the_first_holds_the_document() {
-        assert_eq!(likeliest(&[0.1, 0.4, 0.4, 0.1]), 1);
     }
 }

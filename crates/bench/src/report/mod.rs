@@ -9,6 +9,7 @@ mod pooled;
 mod row;
 mod tables;
 
+pub use pooled::{Best, Stat};
 pub use row::{Ablation, Method, Row, Search, Summaries, Variant};
 
 use anyhow::{Context, Result};
@@ -73,6 +74,11 @@ impl Report {
             report.format
         );
         Ok(report)
+    }
+
+    /// Each method, searched each way, at the size that scored best on the mean of the seeds.
+    pub fn best(&self) -> Vec<Best> {
+        pooled::best(&pooled::pool(&self.rows))
     }
 
     /// The whole page.

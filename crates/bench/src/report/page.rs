@@ -68,7 +68,7 @@ const COARSE_TO_FINE: &str =
     "One trained model at every size: a level of the tree, or the first numbers of an embedding.";
 const SHARE_OF_PEAK: &str =
     "nDCG@10 at a quarter and at an eighth of the full size, as a share of the method's best.";
-const APPROXIMATE: &str = "Quality when a query may read only part of the corpus: the likeliest leaves of a tree, or \
+const APPROXIMATE: &str = "Quality when a query may read only part of the corpus: the nearest leaves of a tree, or \
     the nearest lists of an inverted index. Further left is cheaper.";
 const LATENCY: &str = "Exact search for one query at a time, by the size of the representation.";
 const ABLATIONS: &str = "Tables 3, 4, 6, 7 and 9 of the paper, those that were asked for: one choice changed, the rest as \

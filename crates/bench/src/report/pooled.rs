@@ -15,10 +15,11 @@ pub(super) struct Key {
 
 /// A number over several seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Stat {
-    pub(super) mean: f64,
+pub struct Stat {
+    /// Their mean.
+    pub mean: f64,
     /// Sample standard deviation; nothing for one seed.
-    pub(super) spread: Option<f64>,
+    pub spread: Option<f64>,
 }
 
 impl Stat {
@@ -29,6 +30,21 @@ impl Stat {
             .then(|| (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt());
         Self { mean, spread }
     }
+}
+
+/// A method at its best, over the seeds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Best {
+    /// Who ranked, what an ablation changed, and how it searched.
+    pub name: String,
+    /// nDCG@10.
+    pub ndcg: Stat,
+    /// Recall@10.
+    pub recall: Stat,
+    /// The share of the corpus that was read.
+    pub share_read: Stat,
+    /// Milliseconds of a query that comes alone.
+    pub latency_ms: Stat,
 }
 
 /// A group of rows.
@@ -64,6 +80,28 @@ pub(super) fn pool(rows: &[Row]) -> Vec<Pooled<'_>> {
         groups.entry(key).or_default().push(row);
     }
     groups.into_iter().map(|(key, rows)| Pooled { key, rows }).collect()
+}
+
+/// The best group of every method, variant and search, in the order of the groups.
+pub(super) fn best(pooled: &[Pooled<'_>]) -> Vec<Best> {
+    let alike = |a: &&Pooled<'_>, b: &&Pooled<'_>| {
+        (&a.key.variant, a.key.method, a.key.search) == (&b.key.variant, b.key.method, b.key.search)
+    };
+    let groups: Vec<&Pooled<'_>> = pooled.iter().collect();
+    let best =
+        groups.chunk_by(alike).filter_map(|alike| alike.iter().max_by(|a, b| a.ndcg().total_cmp(&b.ndcg())));
+    best.map(|group| {
+        let variant = group.key.variant.as_ref().map(|variant| format!(" ({})", variant.value));
+        let (method, search) = (group.key.method.name(), group.key.search.name());
+        Best {
+            name: format!("{method}{}, {search}", variant.unwrap_or_default()),
+            ndcg: group.stat(|row| row.measures.ndcg.at_10),
+            recall: group.stat(|row| row.measures.recall.at_10),
+            share_read: group.stat(|row| row.share_read),
+            latency_ms: group.stat(|row| row.latency_ms),
+        }
+    })
+    .collect()
 }
 
 /// The groups of a method that read everything, outside the ablations, from small to large.

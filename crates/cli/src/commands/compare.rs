@@ -5,7 +5,7 @@ use crate::progress::{self, say};
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use retreever_bench::compare::{CompareConfig, Event, Piece, compare};
-use retreever_bench::report::{Ablation, Report};
+use retreever_bench::report::{Ablation, Report, Stat};
 use retreever_model::Event as Training;
 use retreever_tree::Depth;
 use std::path::PathBuf;
@@ -79,26 +79,21 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Each method at its best, as a table on standard output.
+/// Each method at its best, as a table on standard output: means over the seeds, with deviations where there are several.
 fn print_best(report: &Report) {
-    println!("{:<42} {:>8} {:>9} {:>7} {:>9}", "method", "nDCG@10", "Recall@10", "read", "ms/query");
-    let mut seen = Vec::new();
-    for row in &report.rows {
-        if seen.contains(&(row.method, row.search)) {
-            continue;
-        }
-        seen.push((row.method, row.search));
-        let alike =
-            report.rows.iter().filter(|other| (other.method, other.search) == (row.method, row.search));
-        let best = alike.max_by(|a, b| a.measures.ndcg.at_10.total_cmp(&b.measures.ndcg.at_10));
-        let Some(best) = best else { continue };
+    let percent = |stat: Stat| match stat.spread {
+        Some(spread) => format!("{:.2} ±{:.2}", 100.0 * stat.mean, 100.0 * spread),
+        None => format!("{:.2}", 100.0 * stat.mean),
+    };
+    println!("{:<44} {:>12} {:>12} {:>7} {:>9}", "method", "nDCG@10", "Recall@10", "read", "ms/query");
+    for best in report.best() {
         println!(
-            "{:<42} {:>8.2} {:>9.2} {:>6.1}% {:>9.3}",
-            format!("{}, {}", best.method.name(), best.search.name()),
-            100.0 * best.measures.ndcg.at_10,
-            100.0 * best.measures.recall.at_10,
-            100.0 * best.share_read,
-            best.latency_ms
+            "{:<44} {:>12} {:>12} {:>6.1}% {:>9.3}",
+            best.name,
+            percent(best.ndcg),
+            percent(best.recall),
+            100.0 * best.share_read.mean,
+            best.latency_ms.mean
         );
     }
 }

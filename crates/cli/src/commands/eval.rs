@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// A level, or `all`; the leaves without it.
     #[arg(long)]
     level: Option<String>,
-    /// Open only so many of the likeliest leaves.
+    /// Open only so many leaves, the nearest.
     #[arg(long)]
     leaves: Option<NonZeroUsize>,
     /// Write the rankings of one level as a TREC run.

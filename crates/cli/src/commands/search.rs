@@ -27,10 +27,10 @@ pub(crate) struct Args {
     /// The level to compare at: 1 is 2 numbers, 10 is 1,024. The leaves without it.
     #[arg(long)]
     level: Option<u8>,
-    /// Open only so many of the likeliest leaves.
+    /// Open only so many leaves, the nearest.
     #[arg(long, conflicts_with_all = ["read", "rerank"])]
     leaves: Option<NonZeroUsize>,
-    /// Open the likeliest leaves until this share of the documents is read, such as 5%.
+    /// Open the nearest leaves until this share of the documents is read, such as 5%.
     #[arg(long, value_parser = crate::share::parse, conflicts_with = "rerank")]
     read: Option<f64>,
     /// Let codes choose so many documents and score only those: fast, without a guarantee.

@@ -6,7 +6,7 @@
 //! ```
 //! A comparison holds if the document has the field and any of its values fits; `!=` and `not in` are the
 //! negations of `=` and `in`, so they hold for documents without the field. Text is compared by its bytes,
-//! numbers as numbers, and nothing across kinds. `under 5` holds for documents whose likeliest leaf is under node 5. A
+//! numbers as numbers, and nothing across kinds. `under 5` holds for documents whose leaf is under node 5. A
 //! dot reaches into objects: `author.name = "Kim"`.
 
 mod columns;
@@ -42,7 +42,7 @@ pub enum Filter {
         /// The values.
         values: Vec<Scalar>,
     },
-    /// The document's likeliest leaf is under this node.
+    /// The document's leaf is under this node.
     Under(NodeId),
 }
 

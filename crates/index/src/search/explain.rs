@@ -11,9 +11,9 @@ use serde::Serialize;
 pub struct Explanation {
     /// What each node of the level contributed, the largest first; nodes without a share are left out.
     pub shares: Vec<Share>,
-    /// The likeliest way of the query, from the root to its leaf.
+    /// The way of the query, from the root to its leaf.
     pub query: Vec<Step>,
-    /// The likeliest way of the document.
+    /// The way of the document.
     pub document: Vec<Step>,
     /// The last node that both ways pass.
     pub parting: NodeId,

@@ -1,5 +1,5 @@
-//! The leaf search (multi-index): each document sits in its likeliest leaf; the query's likeliest leaves are
-//! opened and their documents scored exactly.
+//! The leaf search (multi-index): each document sits in the leaf that attracts it most; the leaves that attract the query
+//! most are opened and their documents scored exactly.
 //!
 //! With nested levels the answer also bounds what was not read. For each leaf a segment keeps, per node of a
 //! coarse level, the largest number any of its documents has there; the sum of the smaller of that and the
@@ -23,8 +23,9 @@ pub(crate) fn search(
     level: Level,
     (opening, k): (Opening, usize),
 ) -> Result<(Vec<Found>, Guarantee, usize)> {
-    let mut order: Vec<usize> = (0..query.leaves().len()).collect();
-    order.sort_by(|a, b| query.leaves()[*b].total_cmp(&query.leaves()[*a]));
+    let pull = query.pull();
+    let mut order: Vec<usize> = (0..pull.len()).collect();
+    order.sort_by(|a, b| pull[*b].total_cmp(&pull[*a]));
     let (opened, read) = open(snapshot, &order, opening);
     let stretches: Vec<Stretch> = opened
         .iter()

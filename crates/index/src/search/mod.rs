@@ -49,7 +49,7 @@ impl<'a> Query<'a> {
 pub enum Mode {
     /// Every document counts: the answer is that of scoring them all.
     Exact,
-    /// Only the documents of the query's likeliest leaves.
+    /// Only the documents of the leaves that attract the query most.
     Leaves(Opening),
     /// The codes of a coarse level choose `rerank` documents, which are then scored. No guarantee.
     Approximate {
@@ -61,9 +61,9 @@ pub enum Mode {
 /// How many leaves to open.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Opening {
-    /// This many of the likeliest.
+    /// This many of them.
     Top(usize),
-    /// The likeliest, until this share of the documents is read.
+    /// One after the other, until this share of the documents is read.
     Read(f64),
 }
 

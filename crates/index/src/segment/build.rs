@@ -14,7 +14,7 @@ use crate::sealed::{BLOCK, seal};
 use crate::{Error, Result};
 use rayon::prelude::*;
 use retreever_kernels::codes::Codebook;
-use retreever_tree::{Assignments, Nesting};
+use retreever_tree::{Assignment, Assignments, Nesting};
 use std::fs::{self, File};
 use std::path::Path;
 
@@ -38,6 +38,10 @@ impl<'a> Input<'a> {
     pub fn new(assignments: &'a Assignments, sequence: &'a [u64]) -> Self {
         let shape = Shape { depth: assignments.depth(), nesting: assignments.nesting() };
         Self { shape, rows: assignments.as_slice(), sequence }
+    }
+
+    pub(super) fn assignment(&self, row: usize) -> Assignment<'a> {
+        Assignment::new(self.shape.depth, self.shape.nesting, self.row(row))
     }
 
     pub(super) fn row(&self, row: usize) -> &'a [f32] {

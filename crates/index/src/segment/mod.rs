@@ -1,6 +1,6 @@
 //! Segments: the assignments of many documents in one immutable file, with codes at every level.
 //!
-//! Rows lie in the order of their likeliest leaf, so the documents of a leaf are neighbours. Each level has four-bit
+//! Rows lie in the order of their leaf, so the documents of a leaf are neighbours. Each level has four-bit
 //! codes with certified errors, the leaves a second plane of them ([`retreever_kernels::codes`]); a sketch of a coarse
 //! level serves the approximate search. The rows themselves, in single precision, are read only for the few
 //! documents that the codes cannot rule out.
@@ -240,7 +240,7 @@ impl Segment {
         }
     }
 
-    /// The rows whose likeliest leaf is `leaf`.
+    /// The rows of a leaf.
     pub fn leaf(&self, leaf: LeafId) -> Range<usize> {
         self.leaves[leaf.index()] as usize..self.leaves[leaf.index() + 1] as usize
     }

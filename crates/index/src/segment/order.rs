@@ -1,11 +1,10 @@
-//! The order of rows in a segment: by their likeliest leaf, equals as they came.
+//! The order of rows in a segment: by their leaf, equals as they came.
 
 use super::build::Input;
 use super::layout::Kind;
 use rayon::prelude::*;
-use retreever_kernels::rows::place_of_largest;
 
-/// Rows sorted by their likeliest leaf, equals as they came.
+/// Rows sorted by their leaf, equals as they came.
 pub(super) struct Order {
     /// Which row of the input each row of the segment is.
     pub(super) rows: Vec<u32>,
@@ -19,10 +18,7 @@ impl Order {
         let home: Vec<u32> = (0..input.sequence.len())
             .into_par_iter()
             .with_min_len(256)
-            .map(|row| {
-                let row = input.row(row);
-                place_of_largest(&row[row.len() - leaves..]) as u32
-            })
+            .map(|row| input.assignment(row).leaf().index() as u32)
             .collect();
         let mut starts = vec![0u32; leaves + 1];
         home.iter().for_each(|leaf| starts[*leaf as usize + 1] += 1);

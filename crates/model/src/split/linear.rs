@@ -3,7 +3,8 @@
 //! A trunk is a residual map that starts as the identity, `u = normalise(x + f(x))`. Where splits start small and grow
 //! with depth (a deviation in proportion to `growth^level`), an untrained tree ranks almost as the encoder does: for
 //! small logits the total variation distance is close to an L1 distance of random projections, in which every leaf adds
-//! up its ancestors; growth keeps the few top splits from outweighing the many below.
+//! up its ancestors, each with its sign. These sums are a Haar transform of the splits. With a growth of the square root
+//! of 2 it is an orthogonal one: no split outweighs another, and the leaves see what the splits see.
 
 use super::{Backward, Kept as AllKept, Pass, Scope, Split, uniform};
 use crate::attention_pooling::{self, AttentionPooling};
@@ -34,8 +35,8 @@ pub enum Start {
     /// Uniform within one over the root of the width, without bias.
     #[default]
     Uniform,
-    /// In random directions, those of a level at right angles as far as there is room, with a deviation of logits that
-    /// grows with the level; biases so that the mean item is split evenly.
+    /// In random directions, at right angles as far as there is room, with a deviation of logits that grows with the
+    /// level; biases so that the mean item is split evenly.
     Growing {
         /// The deviation of logits, on the mean of the levels.
         deviation: f64,
@@ -96,20 +97,19 @@ impl Linear {
     }
 }
 
-/// Fills rows of this width with random directions of this length, every `width` of them at right angles to each other:
-/// they see all of an embedding equally well, where independent ones would see parts of it twice.
-fn orthogonal(rows: &mut [f32], width: usize, length: f64, random: &mut Random) {
-    for block in rows.chunks_mut(width * width) {
+/// Fills rows of this width with random unit vectors, every `width` of them at right angles to each other, counted from
+/// the last: they see all of an embedding equally well, where independent ones would see parts of it twice.
+fn orthogonal(rows: &mut [f32], width: usize, random: &mut Random) {
+    for block in rows.rchunks_mut(width * width) {
         for row in 0..block.len() / width {
             let (before, rest) = block.split_at_mut(row * width);
             let mut direction: Vec<f64> = (0..width).map(|_| random.normal()).collect();
             for other in before.chunks_exact(width) {
                 let along: f64 = direction.iter().zip(other).map(|(x, y)| x * f64::from(*y)).sum();
-                let along = along / (length * length);
                 direction.iter_mut().zip(other).for_each(|(x, y)| *x -= along * f64::from(*y));
             }
             let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
-            rest.iter_mut().zip(&direction).for_each(|(out, x)| *out = (x * length / norm) as f32);
+            rest.iter_mut().zip(&direction).for_each(|(out, x)| *out = (x / norm) as f32);
         }
     }
 }
@@ -128,10 +128,12 @@ impl Split for Linear {
             }
             Start::Growing { deviation, growth } => {
                 let (width, mut rest) = (self.scope.width, &mut params[self.weight]);
+                orthogonal(rest, width, random);
                 for (level, deviation) in self.deviations(deviation, growth).into_iter().enumerate() {
                     let (weights, below) = rest.split_at_mut((1 << level) * width);
                     rest = below;
-                    orthogonal(weights, width, deviation * (width as f64).sqrt(), random);
+                    let length = (deviation * (width as f64).sqrt()) as f32;
+                    weights.iter_mut().for_each(|w| *w *= length);
                 }
             }
         }

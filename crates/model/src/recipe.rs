@@ -46,9 +46,9 @@ impl Recipe {
             split: SplitConfig::Linear(LinearConfig {
                 pooling_heads: 8,
                 trunk: Some(TrunkConfig::Mlp { hidden: 1024, dropout: 0.5 }),
-                start: LinearStart::Growing { deviation: 0.5, growth: 1.4 },
+                start: LinearStart::Growing { deviation: 0.25, growth: std::f64::consts::SQRT_2 },
             }),
-            scale: ScaleConfig { start: 60.0, max: 200.0, coarser: 1.3 },
+            scale: ScaleConfig { start: 120.0, max: 400.0, coarser: 1.3 },
             levels: Levels::All(Weighting::Square),
             batch: 512,
             rate: LearningRate { peak: 5e-4, warm_up: 0.05 },

@@ -1,6 +1,6 @@
 //! Learned pooling: the encoder's own pooled embedding, and what a few heads see among the tokens added to it.
 //!
-//! `x' = x + W_o [c_1 .. c_H] / H`, `c_h = sum_t softmax_t(k_h . x_t) x_t / |mean_t x_t|`. `W_o` starts at zero, so that
+//! `x' = x + W_o [c_1 .. c_H] / sqrt(H)`, `c_h = sum_t softmax_t(k_h . x_t) x_t / |mean_t x_t|`. `W_o` starts at zero, so that
 //! pooling starts as the encoder's own. The divisions bring all heads together to the length of a pooled embedding,
 //! whatever the encoder's tokens are and however many heads: otherwise heads would learn many times as fast as the rest.
 
@@ -32,7 +32,7 @@ pub(crate) struct Kept {
     seed: Option<u64>,      // of dropout
     weights: Vec<Vec<f32>>, // of each item [tokens, heads]
     contexts: Vec<f32>,     // [items, heads * width]
-    lengths: Vec<f32>,      // [items]: 1 / (H |mean_t x_t|)
+    lengths: Vec<f32>,      // [items]: 1 / (sqrt(H) |mean_t x_t|)
     pooled: Vec<f32>,       // [items, width]
     grad: Vec<f32>,         // [items, heads * width]
 }
@@ -79,7 +79,7 @@ impl AttentionPooling {
                 means.resize(tokens * heads, 0.0);
                 gemm_single(x, keys, MatMut::new(weights, tokens, heads), Write::Set);
                 weigh(weights, means, self.shape(), dropout(seed, item));
-                *length = 1.0 / (heads as f32 * mean_length(batch.item(item), width));
+                *length = 1.0 / ((heads as f32).sqrt() * mean_length(batch.item(item), width));
                 gemm_single(
                     Mat::new(means, tokens, heads).t(),
                     x,

@@ -14,7 +14,7 @@ use retreever_tree::{Assignment, Depth, Nesting};
 
 /// Documents looked at.
 const SAMPLE: usize = 20_000;
-/// Rounds, and how far a bias moves in one for each factor of e between the children, beside the deepest logits.
+/// Rounds, and how far a bias moves in one for each factor of e between the children, in deviations of the node's logit.
 const ROUNDS: usize = 30;
 const STEP: f32 = 0.15;
 
@@ -34,9 +34,8 @@ impl Tree {
         if logits.is_empty() {
             return;
         }
-        let deepest = logits.chunks_exact(nodes).flat_map(|logits| &logits[nodes / 2..]);
-        let square = deepest.map(|logit| f64::from(logit * logit)).sum::<f64>();
-        let step = STEP * (square / (logits.len().div_ceil(2) as f64)).sqrt() as f32;
+        let steps: Vec<f32> =
+            deviations(&logits, nodes).into_iter().map(|deviation| STEP * deviation).collect();
         let mut shift = vec![0.0f32; nodes];
         for _ in 0..ROUNDS {
             let leaves: Vec<usize> = logits
@@ -49,7 +48,7 @@ impl Tree {
             for node in (0..nodes).rev() {
                 let (left, right) = (below[2 * node + 1], below[2 * node + 2]);
                 below[node] = left + right;
-                shift[node] -= step * ((left + 1.0) / (right + 1.0)).ln();
+                shift[node] -= steps[node] * ((left + 1.0) / (right + 1.0)).ln();
             }
         }
         self.shift(&shift);
@@ -74,6 +73,21 @@ impl Tree {
         }
         logits
     }
+}
+
+/// The deviation of each node's logits.
+fn deviations(logits: &[f32], nodes: usize) -> Vec<f32> {
+    let items = (logits.len() / nodes) as f64;
+    let (mut sums, mut squares) = (vec![0.0f64; nodes], vec![0.0f64; nodes]);
+    for row in logits.chunks_exact(nodes) {
+        for ((sum, square), logit) in sums.iter_mut().zip(&mut squares).zip(row) {
+            *sum += f64::from(*logit);
+            *square += f64::from(logit * logit);
+        }
+    }
+    let deviation =
+        |(sum, square): (f64, f64)| (square / items - (sum / items).powi(2)).max(0.0).sqrt() as f32;
+    sums.into_iter().zip(squares).map(deviation).collect()
 }
 
 /// The leaf of an item with these logits, each moved by `shift`.

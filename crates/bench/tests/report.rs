@@ -180,3 +180,16 @@ fn what_is_written_is_read_again() {
     let error = Report::read(&folder.join("newer").join("results.json")).unwrap_err().to_string();
     assert!(error.contains("format 2"), "{error}");
 }
+
+#[test]
+fn the_best_of_each_method_is_a_mean_over_seeds() {
+    let best = made_up().best();
+    let of = |name: &str| best.iter().find(|best| best.name == name).expect("a line of that name");
+    let tree = of("ReTreever, all levels, exact").ndcg;
+    assert!((tree.spread.expect("three seeds") - 0.002).abs() < 1e-9);
+    assert!(
+        (of("ReTreever (8), exact").ndcg.mean - 0.38).abs() < 1e-9
+            && of("ReTreever (4), exact").ndcg.spread.is_none()
+    );
+    assert_eq!(best.iter().filter(|best| best.name.starts_with("ReTreever (")).count(), 6);
+}

@@ -1,4 +1,4 @@
-//! The census of a tree: how many items sit under each node, by the way they mostly take and by their mass, and
+//! The census of a tree: how many items sit under each node, by their leaves and by their mass, and
 //! which of them are typical.
 //!
 //! An item is counted under the nodes on the way to its leaf, the one that attracts it most ([`Assignment::leaf`]). Its

@@ -1,6 +1,6 @@
 //! Where users ask: queries beside documents, and how the questions drift.
 //!
-//! Gaps are told twice: by the way that queries and documents mostly take, and by their mass, which a soft tree evens
+//! Gaps are told twice: by the leaves of queries and documents, and by their mass, which a soft tree evens
 //! out. Drift is told by mass alone, because that varies less from one sample of queries to the next.
 
 use crate::census::Census;

@@ -157,8 +157,8 @@ impl Report<'_> {
         Figure {
             file: "levels".to_owned(),
             heading: "Balance and sharpness".to_owned(),
-            note: "Balance is 1 if all nodes of a level hold equally many documents (counted by the way they mostly \
-                   take, or by mass). Sharpness is the mean probability of a document's likeliest node; spread is over how \
+            note: "Balance is 1 if all nodes of a level hold equally many documents (counted by their leaves, \
+                   or by mass). Sharpness is the mean probability of a document's likeliest node; spread is over how \
                    many nodes a document is spread.",
             svg: by_level("balance and sharpness of each level", "share", series).to_svg(),
             heads: vec!["level", "balance", "of mass", "empty nodes", "fullest node", "sharpness", "spread"],

@@ -43,7 +43,7 @@ use std::time::{Duration, Instant};
 pub enum Budget {
     /// All of it: an exact searcher is then exact.
     Everything,
-    /// About this share, from 0 to 1: the likeliest parts are opened until it is reached.
+    /// About this share, from 0 to 1: the nearest parts are opened until it is reached.
     Share(f64),
     /// This many parts: leaves, inverted lists, or for a graph the candidates it keeps.
     Parts(usize),

@@ -170,9 +170,9 @@ fn check_leaves(
     all: &[(f64, usize)],
 ) -> Result<(), TestCaseError> {
     let answer = snapshot.search(&Query { mode: Mode::Leaves(opening), ..query.clone() }).unwrap();
-    let leaves = query.assignment.leaves();
-    let mut order: Vec<usize> = (0..leaves.len()).collect();
-    order.sort_by(|a, b| leaves[*b].total_cmp(&leaves[*a]));
+    let pull = query.assignment.pull();
+    let mut order: Vec<usize> = (0..pull.len()).collect();
+    order.sort_by(|a, b| pull[*b].total_cmp(&pull[*a]));
     let in_leaf = |leaf: usize| items.iter().filter(|item| item.leaf() == LeafId::new(leaf as u32)).count();
     let mut read = 0;
     let mut opened = Vec::new();

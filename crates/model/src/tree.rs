@@ -162,14 +162,14 @@ impl Tree {
         *log_scale = log_scale.min(max);
     }
 
-    /// Moves the starting values so that the mean item is split evenly, where the split starts that way. For a tree that
-    /// is not trained yet.
+    /// Fits the starting values to some pooled embeddings, `[items, width]`, where the split starts that way: the mean item
+    /// is split evenly, and the upper splits start where items differ most. For a tree that is not trained yet.
     ///
     /// # Panics
-    /// If the mean is of another width.
-    pub fn centre(&mut self, mean: &[f32]) {
-        assert_eq!(mean.len(), self.config.width, "the mean of other items");
-        self.split.centre(&mut self.params, mean);
+    /// If the items are of another width.
+    pub fn centre(&mut self, sample: &[f32]) {
+        assert!(sample.len().is_multiple_of(self.config.width), "items of another width");
+        self.split.centre(&mut self.params, sample);
     }
 
     /// The loss of a batch whose first half are queries and second half their contexts; its gradient is added to

@@ -37,23 +37,13 @@ impl TreeLearner {
         Self { finish, ..self }
     }
 
-    /// Moves the starting values of an untrained tree so that the mean document is split evenly, where its splits start
-    /// that way.
+    /// Fits the starting values of an untrained tree to the documents, where its splits start that way.
     pub fn centre(&mut self, documents: &dyn Embeddings) {
         const SAMPLE: usize = 2000;
         let mut batch = Ragged::new(documents.width());
-        let mut mean = vec![0.0f64; documents.width()];
         let step = documents.len().div_ceil(SAMPLE).max(1);
-        let sample: Vec<usize> = (0..documents.len()).step_by(step).collect();
-        for item in &sample {
-            batch.clear();
-            documents.append_pooled(*item, &mut batch);
-            mean.iter_mut()
-                .zip(batch.pooled())
-                .for_each(|(mean, x)| *mean += f64::from(*x) / sample.len() as f64);
-        }
-        let mean: Vec<f32> = mean.into_iter().map(|x| x as f32).collect();
-        self.tree.centre(&mean);
+        (0..documents.len()).step_by(step).for_each(|item| documents.append_pooled(item, &mut batch));
+        self.tree.centre(batch.pooled());
     }
 
     /// The tree as it is.

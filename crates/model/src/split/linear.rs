@@ -4,7 +4,9 @@
 //! with depth (a deviation in proportion to `growth^level`), an untrained tree ranks almost as the encoder does: for
 //! small logits the total variation distance is close to an L1 distance of random projections, in which every leaf adds
 //! up its ancestors, each with its sign. These sums are a Haar transform of the splits. With a growth of the square root
-//! of 2 it is an orthogonal one: no split outweighs another, and the leaves see what the splits see.
+//! of 2 it is an orthogonal one: no split outweighs another, and the leaves see what the splits see. The few upper splits
+//! among a thousand matter little for that ranking, so they are free to say what the documents are about: each starts
+//! along the principal direction of the documents that reach it.
 
 use super::{Backward, Kept as AllKept, Pass, Scope, Split, uniform};
 use crate::attention_pooling::{self, AttentionPooling};
@@ -36,7 +38,8 @@ pub enum Start {
     #[default]
     Uniform,
     /// In random directions, at right angles as far as there is room, with a deviation of logits that grows with the
-    /// level; biases so that the mean item is split evenly.
+    /// level; biases so that the mean item is split evenly. The upper levels start along the principal directions of the
+    /// documents.
     Growing {
         /// The deviation of logits, on the mean of the levels.
         deviation: f64,
@@ -97,6 +100,73 @@ impl Linear {
     }
 }
 
+/// So many levels start along the principal directions of the documents.
+const PRINCIPAL: usize = 3;
+/// Fewer documents than this tell no direction.
+const FEW: usize = 16;
+
+impl Linear {
+    /// Starts a node along the principal direction of the documents that reach it, cut at their median, and divides them.
+    /// Where they are few or all alike, the node stays as it is.
+    fn divide<'a>(
+        &self,
+        params: &mut Parameters,
+        (all, group): (&[&'a [f32]], Vec<&'a [f32]>),
+        node: usize,
+        deviation: f64,
+    ) -> [Vec<&'a [f32]>; 2] {
+        let weights = node * self.scope.width..(node + 1) * self.scope.width;
+        let direction = principal(&group, &params[self.weight][weights.clone()]);
+        let centre = dot(&mean(all, self.scope.width), &direction);
+        let square =
+            all.iter().map(|x| (dot(x, &direction) - centre).powi(2)).sum::<f32>() / all.len() as f32;
+        if group.len() < FEW || square <= f32::MIN_POSITIVE {
+            return [group, Vec::new()];
+        }
+        let mut projected: Vec<f32> = group.iter().map(|x| dot(x, &direction)).collect();
+        let middle = projected.len() / 2;
+        let cut = *projected.select_nth_unstable_by(middle, f32::total_cmp).1;
+        let factor = deviation as f32 / square.sqrt();
+        params[self.weight][weights].iter_mut().zip(&direction).for_each(|(w, x)| *w = x * factor);
+        params[self.bias][node] = -cut * factor;
+        let (left, right) = group.into_iter().partition(|x| dot(x, &direction) > cut);
+        [left, right]
+    }
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn mean(rows: &[&[f32]], width: usize) -> Vec<f32> {
+    let mut mean = vec![0.0f32; width];
+    for row in rows {
+        mean.iter_mut().zip(*row).for_each(|(mean, x)| *mean += x / rows.len() as f32);
+    }
+    mean
+}
+
+/// The unit direction in which rows vary most, by power iteration from `start`.
+fn principal(rows: &[&[f32]], start: &[f32]) -> Vec<f32> {
+    const ROUNDS: usize = 30;
+    let mean = mean(rows, start.len());
+    let mut direction = start.to_vec();
+    for _ in 0..ROUNDS {
+        let centre = dot(&mean, &direction);
+        let mut next = vec![0.0f32; direction.len()];
+        for row in rows {
+            let along = dot(row, &direction) - centre;
+            next.iter_mut().zip(*row).zip(&mean).for_each(|((next, x), mean)| *next += along * (x - mean));
+        }
+        let norm = dot(&next, &next).sqrt();
+        if norm <= f32::MIN_POSITIVE {
+            break;
+        }
+        direction = next.into_iter().map(|x| x / norm).collect();
+    }
+    direction
+}
+
 /// Fills rows of this width with random unit vectors, every `width` of them at right angles to each other, counted from
 /// the last: they see all of an embedding equally well, where independent ones would see parts of it twice.
 fn orthogonal(rows: &mut [f32], width: usize, random: &mut Random) {
@@ -140,13 +210,20 @@ impl Split for Linear {
         params[self.bias].fill(0.0);
     }
 
-    fn centre(&self, params: &mut Parameters, mean: &[f32]) {
-        if let Start::Growing { .. } = self.start {
-            for node in 0..self.scope.end.start() {
-                let weights = &params[self.weight][node * self.scope.width..][..self.scope.width];
-                let projected: f32 = weights.iter().zip(mean).map(|(w, x)| w * x).sum();
-                params[self.bias][node] = -projected;
-            }
+    fn centre(&self, params: &mut Parameters, sample: &[f32]) {
+        let Start::Growing { deviation, growth } = self.start else { return };
+        let sample: Vec<&[f32]> = sample.chunks_exact(self.scope.width).collect();
+        let mean = mean(&sample, self.scope.width);
+        for node in 0..self.scope.end.start() {
+            let weights = &params[self.weight][node * self.scope.width..][..self.scope.width];
+            params[self.bias][node] = -dot(weights, &mean);
+        }
+        let mut groups = vec![sample.clone()];
+        for (level, deviation) in self.deviations(deviation, growth).into_iter().enumerate().take(PRINCIPAL) {
+            let nodes = groups.into_iter().zip((1 << level) - 1..);
+            groups = nodes
+                .flat_map(|(group, node)| self.divide(params, (&sample, group), node, deviation))
+                .collect();
         }
     }
 
@@ -232,5 +309,41 @@ mod tests {
         let mut kept = AllKept::default();
         split.forward(&params, &batch, Pass { end: scope.end, dropout: None }, &mut kept);
         assert!(kept.logits.iter().all(|logit| logit.abs() < 1e-4));
+    }
+
+    #[test]
+    fn upper_splits_start_where_documents_differ_most() {
+        let mut layout = Layout::default();
+        let scope = Scope { width: 8, end: Level::ROOT.below().below() };
+        let start = Start::Growing { deviation: 0.5, growth: 1.0 };
+        let split = Linear::new(&Config { pooling_heads: 0, trunk: None, start }, scope, &mut layout);
+        let mut params = Parameters::zeros(layout);
+        let mut random = Random::new(1, 1);
+        split.init(&mut params, &mut random);
+        // They differ most in the first number; where that is large, in the second, elsewhere in the third.
+        let rows: Vec<f32> = (0..200)
+            .flat_map(|row| {
+                let side = if row % 2 == 0 { 3.0 } else { -3.0 };
+                let mut x: Vec<f32> = (0..8).map(|_| 0.1 * random.normal() as f32).collect();
+                x[0] += 1.0 + side;
+                x[if side > 0.0 { 1 } else { 2 }] += random.normal() as f32;
+                x
+            })
+            .collect();
+        split.centre(&mut params, &rows);
+        let weights = &params[split.weight];
+        let along = |node: usize, number: usize| {
+            weights[node * 8 + number].abs()
+                / dot(&weights[node * 8..][..8], &weights[node * 8..][..8]).sqrt()
+        };
+        let below = if weights[0] > 0.0 { [1, 2] } else { [2, 1] };
+        assert!(along(0, 0) > 0.99 && along(1, below[0]) > 0.95 && along(2, below[1]) > 0.95, "{weights:?}");
+        let logits: Vec<f32> =
+            rows.chunks(8).map(|x| dot(x, &weights[..8]) + params[split.bias][0]).collect();
+        let deviation = (logits.iter().map(|z| z * z).sum::<f32>() / 200.0).sqrt();
+        assert!(
+            logits.iter().filter(|z| **z > 0.0).count().abs_diff(100) <= 1 && deviation < 1.0,
+            "{deviation}"
+        );
     }
 }

@@ -92,9 +92,9 @@ pub trait Split: Send + Sync {
     /// Starting values.
     fn init(&self, params: &mut Parameters, random: &mut Random);
 
-    /// Moves the starting values so that the mean item is split evenly, where the split starts that way.
-    fn centre(&self, params: &mut Parameters, mean: &[f32]) {
-        let _ = (params, mean);
+    /// Fits the starting values to some pooled embeddings, `[items, width]`, where the split starts that way.
+    fn centre(&self, params: &mut Parameters, sample: &[f32]) {
+        let _ = (params, sample);
     }
 
     /// One number for each scored node that is added to its logit.

@@ -18,6 +18,11 @@ use retreever_data::Ragged;
 use retreever_kernels::gemm::Mat;
 use serde::{Deserialize, Serialize};
 
+/// So many levels start along the principal directions of the documents.
+const PRINCIPAL: usize = 3;
+/// Fewer documents than this tell no direction.
+const FEW: usize = 16;
+
 /// Where splits start, and what they look at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -98,14 +103,7 @@ impl Linear {
         let rows = if self.trunk.is_some() { kept.trunk.unit() } else { self.pooled(batch, &kept.pooling) };
         Mat::new(rows, batch.len(), self.scope.width)
     }
-}
 
-/// So many levels start along the principal directions of the documents.
-const PRINCIPAL: usize = 3;
-/// Fewer documents than this tell no direction.
-const FEW: usize = 16;
-
-impl Linear {
     /// Starts a node along the principal direction of the documents that reach it, cut at their median, and divides them.
     /// Where they are few or all alike, the node stays as it is.
     fn divide<'a>(

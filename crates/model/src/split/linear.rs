@@ -105,7 +105,7 @@ impl Linear {
     }
 
     /// Starts a node along the principal direction of the documents that reach it, cut at their median, and divides them.
-    /// Where they are few or all alike, the node stays as it is.
+    /// Where they are few, or no document differs along it, the node stays as it is.
     fn divide<'a>(
         &self,
         params: &mut Parameters,

@@ -210,7 +210,14 @@ impl Split for Linear {
 
     fn centre(&self, params: &mut Parameters, sample: &[f32]) {
         let Start::Growing { deviation, growth } = self.start else { return };
-        let sample: Vec<&[f32]> = sample.chunks_exact(self.scope.width).collect();
+        // A trunk starts by bringing embeddings to length 1.
+        let length = |x: &[f32]| if self.trunk.is_some() { dot(x, x).sqrt().max(1e-12) } else { 1.0 };
+        let seen = |x: &[f32]| {
+            let length = length(x);
+            x.iter().map(|number| number / length).collect()
+        };
+        let sample: Vec<Vec<f32>> = sample.chunks_exact(self.scope.width).map(seen).collect();
+        let sample: Vec<&[f32]> = sample.iter().map(Vec::as_slice).collect();
         let mean = mean(&sample, self.scope.width);
         for node in 0..self.scope.end.start() {
             let weights = &params[self.weight][node * self.scope.width..][..self.scope.width];

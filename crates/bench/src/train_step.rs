@@ -91,7 +91,7 @@ fn measure(case: &Case, options: &Options, python: &Path) -> Result<()> {
         depth: Depth::new(DEPTH).context("depth")?,
         split: SplitConfig::CrossAttention(attention),
         propagation: PropagationConfig::Product,
-        scale: ScaleConfig { start: 20.0, max: 100.0, coarser: 1.0 },
+        scale: ScaleConfig::Shared { start: 20.0, max: 100.0 },
     };
     let flops = flops(case.width, &config);
     let mut tree = Tree::new(config, 1);

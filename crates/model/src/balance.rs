@@ -15,7 +15,7 @@ use retreever_tree::{Assignment, Depth, Nesting};
 /// Documents looked at.
 const SAMPLE: usize = 20_000;
 /// Rounds, and how far a bias moves in one for each factor of e between the children, in deviations of the node's logit.
-const ROUNDS: usize = 30;
+const ROUNDS: usize = 10;
 const STEP: f32 = 0.15;
 
 impl Tree {

@@ -92,7 +92,7 @@ impl Checkpoint {
             Some((step, score)) => {
                 let mut params = zeros;
                 file.fill("best.", &mut params)?;
-                Some(Best { step, score, params })
+                Some(Best { step, share: 1.0, score, params })
             }
             None => None,
         };

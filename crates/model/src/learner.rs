@@ -48,6 +48,11 @@ pub trait Learner {
     /// Brings the parameters back within their bounds.
     fn settle(&mut self);
 
+    /// Where the parameters started, if what was learned may be taken back in part at the end.
+    fn start(&self) -> Option<&Parameters> {
+        None
+    }
+
     /// What is done once, when training is over, with a look at all documents.
     fn finish(&mut self, documents: &dyn Embeddings) {
         let _ = documents;

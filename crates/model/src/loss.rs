@@ -37,15 +37,10 @@ impl Comparison {
     /// The loss of a batch whose first half are queries and second half their contexts, at `level`; `weight` times
     /// its gradient is added to `grad`, `[items, nodes]`.
     pub fn info_nce(&mut self, reached: &Reached, at: At<'_>, grad: &mut [f32]) -> Outcome {
-        let (pairs, width) = (reached.items / 2, at.level.width());
-        gather(reached, 0..pairs, at.level, &mut self.queries);
-        gather(reached, pairs..2 * pairs, at.level, &mut self.contexts);
+        let (pairs, width, scale) = (reached.items / 2, at.level.width(), at.log_scale.exp());
+        self.compare(reached, at.level, scale);
         let queries = Rows::new(&self.queries, pairs, width, width);
         let contexts = Rows::new(&self.contexts, pairs, width, width);
-        self.similarity.resize(pairs * pairs, 0.0);
-        par_distances(queries, contexts, &mut self.similarity);
-        let scale = at.log_scale.exp();
-        self.similarity.iter_mut().for_each(|s| *s *= (-0.5 * scale) as f32);
         let outcome = cross_entropy(&self.similarity, at.mask, pairs, &mut self.grad);
 
         // From here on `grad` is that of the distances.
@@ -58,6 +53,35 @@ impl Comparison {
         par_distances_backward(contexts, queries, &self.transposed, &mut self.rows);
         scatter(reached, pairs..2 * pairs, at.level, (&self.contexts, &self.rows), grad);
         Outcome { loss: outcome.loss * at.weight, grad_log_scale: outcome.grad_log_scale * at.weight }
+    }
+
+    /// Fills `queries`, `contexts` and `similarity`.
+    fn compare(&mut self, reached: &Reached, level: Level, scale: f64) {
+        let (pairs, width) = (reached.items / 2, level.width());
+        gather(reached, 0..pairs, level, &mut self.queries);
+        gather(reached, pairs..2 * pairs, level, &mut self.contexts);
+        let queries = Rows::new(&self.queries, pairs, width, width);
+        let contexts = Rows::new(&self.contexts, pairs, width, width);
+        self.similarity.resize(pairs * pairs, 0.0);
+        par_distances(queries, contexts, &mut self.similarity);
+        self.similarity.iter_mut().for_each(|s| *s *= (-0.5 * scale) as f32);
+    }
+
+    /// The logarithm of the scale with which the loss of a batch is least at `level`, within reason. The loss is convex in
+    /// the scale, so its slope says on which side of the best one is.
+    pub fn best_log_scale(&mut self, reached: &Reached, level: Level, mask: &Mask) -> f64 {
+        const HALVINGS: usize = 12;
+        self.compare(reached, level, 1.0);
+        let (mut low, mut high) = (0.0, 10.0);
+        let mut scaled = Vec::new();
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            scaled.clear();
+            scaled.extend(self.similarity.iter().map(|s| s * middle.exp() as f32));
+            let slope = cross_entropy(&scaled, mask, reached.items / 2, &mut self.grad).grad_log_scale;
+            if slope < 0.0 { low = middle } else { high = middle }
+        }
+        f64::midpoint(low, high)
     }
 
     /// The scaled similarities of the last comparison, `[pairs, pairs]`.

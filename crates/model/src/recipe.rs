@@ -2,10 +2,11 @@
 
 use crate::optimizer::AdamWConfig;
 use crate::propagation::PropagationConfig;
+use crate::scale::ScaleConfig;
 use crate::schedule::{LearningRate, Levels, Weighting};
 use crate::split::{CrossAttentionConfig, LinearConfig, LinearStart, SplitConfig};
 use crate::train::TrainConfig;
-use crate::tree::{ScaleConfig, Tree, TreeConfig};
+use crate::tree::{Tree, TreeConfig};
 use crate::tree_learner::{Finish, TreeLearner};
 use crate::trunk::TrunkConfig;
 use retreever_data::Embeddings;
@@ -29,6 +30,8 @@ pub struct Recipe {
     pub levels: Levels,
     /// Pairs in a batch.
     pub batch: usize,
+    /// In groups of how many neighbours they come; 1 for none.
+    pub neighbours: usize,
     /// The learning rate.
     pub rate: LearningRate,
     /// The optimiser.
@@ -39,7 +42,7 @@ pub struct Recipe {
 
 impl Recipe {
     /// What works on a laptop in minutes: linear splits that start small and grow with depth, behind learned pooling and a
-    /// residual trunk, trained at all levels at once, each with a scale that fits its distances, and balanced at the end. It
+    /// residual trunk, trained at all levels at once, each with a scale that fits its distances, and refined at the end. It
     /// starts from the encoder's own ranking instead of having to find it again.
     pub fn laptop() -> Self {
         Self {
@@ -48,11 +51,12 @@ impl Recipe {
                 trunk: Some(TrunkConfig::Mlp { hidden: 1024, dropout: 0.5 }),
                 start: LinearStart::Growing { deviation: 0.25, growth: std::f64::consts::SQRT_2 },
             }),
-            scale: ScaleConfig { start: 120.0, max: 400.0, coarser: 1.3 },
+            scale: ScaleConfig::Fitted { times: 2.0, max: 1000.0 },
             levels: Levels::All(Weighting::Square),
             batch: 512,
+            neighbours: 16,
             rate: LearningRate { peak: 5e-4, warm_up: 0.05 },
-            finish: Finish::Balanced,
+            finish: Finish::Refined,
             ..Self::paper()
         }
     }
@@ -62,9 +66,10 @@ impl Recipe {
         Self {
             split: SplitConfig::CrossAttention(CrossAttentionConfig::default()),
             propagation: PropagationConfig::Product,
-            scale: ScaleConfig { start: 1.0, max: 30.0, coarser: 1.0 },
+            scale: ScaleConfig::Shared { start: 1.0, max: 30.0 },
             levels: Levels::Stochastic(Weighting::Square),
             batch: 64,
+            neighbours: 1,
             rate: LearningRate { peak: 1e-4, warm_up: 0.05 },
             optimiser: AdamWConfig::default(),
             finish: Finish::AsTrained,
@@ -73,9 +78,9 @@ impl Recipe {
 
     /// A tree that is trained by this recipe, centred on the documents.
     pub fn learner(&self, config: TreeConfig, seed: u64, documents: &dyn Embeddings) -> TreeLearner {
-        let mut learner = TreeLearner::new(Tree::new(config, seed), self.levels).finishing(self.finish);
+        let mut learner = TreeLearner::new(Tree::new(config, seed), self.levels);
         learner.centre(documents);
-        learner
+        learner.finishing(self.finish)
     }
 
     /// The tree of this recipe for embeddings of this width.
@@ -94,6 +99,7 @@ impl Recipe {
         TrainConfig {
             steps,
             batch: self.batch,
+            neighbours: self.neighbours,
             seed,
             rate: self.rate,
             optimiser: self.optimiser,

@@ -3,6 +3,7 @@
 //! Everything a step depends on is a pure function of the options, the seed and the step's number, so a run that is
 //! interrupted and taken up again ends with the same bits as one that is not (on the same number of threads).
 
+use crate::batches::Batches;
 use crate::error::ModelError;
 use crate::learner::{Learner, Lesson, Reads};
 use crate::optimizer::{AdamW, AdamWConfig};
@@ -12,7 +13,6 @@ use crate::schedule::{LearningRate, Progress};
 use crate::validate::{Size, Validation};
 use retreever_data::{Embeddings, Pair, Pooled, Ragged};
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
 
 /// The options of training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +22,8 @@ pub struct TrainConfig {
     pub steps: u64,
     /// Pairs in a batch.
     pub batch: usize,
+    /// How many of them come in groups of neighbours; 1 for none.
+    pub neighbours: usize,
     /// What everything random is drawn from.
     pub seed: u64,
     /// The learning rate.
@@ -104,6 +106,8 @@ pub struct State {
 pub struct Best {
     /// After how many steps.
     pub step: u64,
+    /// How much of what they had learned is kept.
+    pub share: f32,
     /// nDCG@10.
     pub score: f64,
     /// The parameters.
@@ -118,7 +122,7 @@ impl State {
 }
 
 /// How much is validated on.
-pub(crate) const VALIDATION: Size = Size { queries: 500, documents: 4000 };
+pub(crate) const VALIDATION: Size = Size { queries: 1500, documents: 4000 };
 
 /// Trains `learner`, from `state` on.
 pub fn train(
@@ -131,7 +135,7 @@ pub fn train(
     set.check()?;
     let pooled = (Pooled(set.queries), Pooled(set.documents));
     let set = set.read_as(learner.reads(), &pooled);
-    let mut batches = Batches::new(&set, config);
+    let mut batches = Batches::new(set, config);
     let validation = Validation::draw(set.dev, set.documents.len(), VALIDATION, config.seed);
     let mut batch = Ragged::new(set.queries.width());
     let mut grads = Parameters::zeros(learner.params().layout().clone());
@@ -143,7 +147,7 @@ pub fn train(
         pairs.iter().for_each(|pair| set.queries.append(pair.query as usize, &mut batch));
         pairs.iter().for_each(|pair| set.documents.append(pair.document as usize, &mut batch));
 
-        let lesson = Lesson { progress, seed: step_seed(config.seed, state.step), mask: &batches.mask };
+        let lesson = Lesson { progress, seed: step_seed(config.seed, state.step), mask: batches.mask() };
         grads.as_mut_slice().fill(0.0);
         let loss = learner.learn(&batch, lesson, &mut grads);
         let rate = config.rate.at(progress);
@@ -160,7 +164,8 @@ pub fn train(
             let score = validation.score(learner, set.queries, set.documents);
             let best = state.best.as_ref().is_none_or(|best| score > best.score);
             if best {
-                state.best = Some(Best { step: state.step, score, params: learner.params().clone() });
+                state.best =
+                    Some(Best { step: state.step, share: 1.0, score, params: learner.params().clone() });
                 state.stale = 0;
             } else {
                 state.stale += 1;
@@ -176,12 +181,36 @@ pub fn train(
             return Ok(End::Interrupted);
         }
     }
-    if let Some(best) = &state.best {
-        learner.params_mut().as_mut_slice().copy_from_slice(best.params.as_slice());
-        learner.settle();
+    if let Some(best) = &mut state.best {
+        adopt(learner, &best.params);
+        take_back(learner, best, |learner| validation.score(learner, set.queries, set.documents));
     }
     learner.finish(set.documents);
     Ok(End::Finished)
+}
+
+fn adopt(learner: &mut dyn Learner, params: &Parameters) {
+    learner.params_mut().as_mut_slice().copy_from_slice(params.as_slice());
+    learner.settle();
+}
+
+/// Keeps as much of what was learned as validates best: twenty thousand pairs teach what holds for them alone, too, and
+/// nearer to the start there is less of that.
+fn take_back(learner: &mut dyn Learner, best: &mut Best, mut score: impl FnMut(&mut dyn Learner) -> f64) {
+    const SHARES: [f32; 3] = [0.85, 0.7, 0.5];
+    let Some(start) = learner.start().cloned() else { return };
+    let learned = best.params.clone();
+    for share in SHARES {
+        let mut params = start.clone();
+        let both = params.as_mut_slice().iter_mut().zip(learned.as_slice());
+        both.for_each(|(value, learned)| *value += share * (learned - *value));
+        adopt(learner, &params);
+        let score = score(learner);
+        if score > best.score {
+            *best = Best { step: best.step, share, score, params };
+        }
+    }
+    adopt(learner, &best.params);
 }
 
 /// The seed of what is drawn in one step.
@@ -227,53 +256,5 @@ impl<'a> TrainingSet<'a> {
             }
         }
         Ok(())
-    }
-}
-
-/// The batches: every epoch all pairs in another order, each a pure function of the seed and its number.
-struct Batches<'a> {
-    pairs: &'a [Pair],
-    known: HashSet<Pair>,
-    size: usize,
-    seed: u64,
-    epoch: Option<u64>,
-    order: Vec<usize>,
-    batch: Vec<Pair>,
-    /// Which pairs of the batch belong together: `[size, size]`.
-    mask: Vec<bool>,
-}
-
-impl<'a> Batches<'a> {
-    fn new(set: &TrainingSet<'a>, config: &TrainConfig) -> Self {
-        Self {
-            pairs: set.train,
-            known: set.train.iter().copied().collect(),
-            size: config.batch.clamp(2, set.train.len()),
-            seed: config.seed,
-            epoch: None,
-            order: (0..set.train.len()).collect(),
-            batch: Vec::new(),
-            mask: Vec::new(),
-        }
-    }
-
-    fn at(&mut self, step: u64) -> &[Pair] {
-        let per_epoch = (self.pairs.len() / self.size) as u64;
-        let (epoch, at) = (step / per_epoch, (step % per_epoch) as usize);
-        if self.epoch != Some(epoch) {
-            self.order.sort_unstable();
-            Random::new(self.seed, epoch + 1).shuffle(&mut self.order);
-            self.epoch = Some(epoch);
-        }
-        self.batch.clear();
-        self.batch.extend(self.order[at * self.size..][..self.size].iter().map(|pair| self.pairs[*pair]));
-        self.mask.clear();
-        for query in &self.batch {
-            for document in &self.batch {
-                let pair = Pair { query: query.query, document: document.document };
-                self.mask.push(self.known.contains(&pair));
-            }
-        }
-        &self.batch
     }
 }

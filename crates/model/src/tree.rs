@@ -2,9 +2,10 @@
 
 use crate::learner::Reads;
 use crate::loss::{At, Comparison, Mask};
-use crate::parameters::{Decay, Layout, Parameters, Tensor};
+use crate::parameters::{Layout, Parameters};
 use crate::propagation::{self, Propagation, PropagationConfig, Reached};
 use crate::random::Random;
+use crate::scale::{Scale, ScaleConfig};
 use crate::split::{self, Kept, LinearConfig, Pass, Scope, Split, SplitConfig};
 use crate::trunk::TrunkConfig;
 use retreever_data::{Embeddings, Pooled, Ragged};
@@ -58,34 +59,8 @@ impl TreeConfig {
         if !(0.0..1.0).contains(&dropout) {
             return Err(format!("`dropout` is {dropout}, but must be at least 0 and below 1"));
         }
-        let ScaleConfig { start, max, coarser } = self.scale;
-        if !(coarser >= 1.0 && coarser.is_finite()) {
-            return Err(format!("the scale is {coarser} times as large a level up: it must be at least 1"));
-        }
-        if !(start > 0.0 && start <= max && max.is_finite()) {
-            return Err(format!(
-                "the scale starts at {start} and is at most {max}: it must be above 0 and within"
-            ));
-        }
-        Ok(())
+        self.scale.check()
     }
-}
-
-/// The scale that similarities are multiplied with in the loss: where it starts and what bounds it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ScaleConfig {
-    /// Where it starts.
-    pub start: f64,
-    /// What it never exceeds.
-    pub max: f64,
-    /// How much larger it is on the next coarser level, whose distances are smaller. These factors come on top of `max`.
-    #[serde(default = "one")]
-    pub coarser: f64,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 /// A tree that items can be routed through, and that can be trained.
@@ -94,7 +69,7 @@ pub struct Tree {
     params: Parameters,
     split: Box<dyn Split>,
     propagation: Box<dyn Propagation>,
-    log_scale: Tensor,
+    scale: Scale,
 }
 
 /// Room for one training step. Reused from step to step.
@@ -126,13 +101,13 @@ impl Tree {
         let scope = Scope { width: config.width, end: config.propagation.scored(leaves) };
         let split = config.split.build(scope, &mut layout);
         let propagation = config.propagation.build(leaves, &mut layout);
-        let log_scale = layout.tensor("log_scale", &[1], Decay::No);
+        let scale = Scale::new(config.scale, config.depth, &mut layout);
         let mut params = Parameters::zeros(layout);
         let mut random = Random::new(seed, 0);
         split.init(&mut params, &mut random);
         propagation.init(&mut params, &mut random);
-        params[log_scale][0] = config.scale.start.ln() as f32;
-        Self { config, params, split, propagation, log_scale }
+        scale.init(&mut params);
+        Self { config, params, split, propagation, scale }
     }
 
     /// What it is made of.
@@ -150,20 +125,28 @@ impl Tree {
         &mut self.params
     }
 
-    /// The scale of the loss.
+    /// The scale of the loss at the leaves.
     pub fn scale(&self) -> f64 {
-        f64::from(self.params[self.log_scale][0]).exp()
+        self.scale.log(&self.params, self.config.depth.leaf_level()).exp()
     }
 
     /// Keeps the scale within its bounds, as it must be after each change of the parameters.
     pub fn clamp_scale(&mut self) {
-        let max = self.config.scale.max.ln() as f32;
-        let log_scale = &mut self.params[self.log_scale][0];
-        *log_scale = log_scale.min(max);
+        self.scale.clamp(&mut self.params);
+    }
+
+    /// Starts the scale of each level where the loss of a batch is least, where scales start that way.
+    pub fn fit_scale(&mut self, batch: &Ragged, mask: &Mask, room: &mut Workspace) {
+        let leaves = self.config.depth.leaf_level();
+        let pass = Pass { end: self.config.propagation.scored(leaves), dropout: None };
+        self.route(batch, pass, leaves, room);
+        let Workspace { reached, comparison, .. } = room;
+        let best = |level| comparison.best_log_scale(reached, level, mask);
+        self.scale.fit(&mut self.params, best, self.config.depth);
     }
 
     /// Fits the starting values to some pooled embeddings, `[items, width]`, where the split starts that way: the mean item
-    /// is split evenly, and the upper splits start where items differ most. For a tree that is not trained yet.
+    /// is split evenly, and splits start where items can be halved. For a tree that is not trained yet.
     ///
     /// # Panics
     /// If the items are of another width.
@@ -187,15 +170,13 @@ impl Tree {
         self.route(batch, pass, deepest, room);
         room.grad_reach.clear();
         room.grad_reach.resize(room.reached.reach.len(), 0.0);
-        let log_scale = f64::from(self.params[self.log_scale][0]);
         let mut loss = 0.0;
         for &(level, weight) in step.levels {
-            let above = (self.config.depth.get() - level.get()) as f64;
-            let log_scale = log_scale + above * self.config.scale.coarser.ln();
+            let log_scale = self.scale.log(&self.params, level);
             let at = At { level, log_scale, weight, mask: step.mask };
             let outcome = room.comparison.info_nce(&room.reached, at, &mut room.grad_reach);
             loss += outcome.loss;
-            grads[self.log_scale][0] += outcome.grad_log_scale as f32;
+            *self.scale.log_mut(grads, level) += outcome.grad_log_scale as f32;
         }
         loss += self.propagation.regularise(&room.reached, &mut room.grad_reach);
         room.grad_logits.resize(room.kept.logits.len(), 0.0);

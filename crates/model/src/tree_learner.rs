@@ -14,8 +14,8 @@ pub enum Finish {
     /// Nothing.
     #[default]
     AsTrained,
-    /// Its leaves are balanced ([`Tree::balance`]).
-    Balanced,
+    /// As much of what it learned is kept as validates best, and its leaves are balanced ([`Tree::balance`]).
+    Refined,
 }
 
 /// A tree and its depth schedule.
@@ -23,23 +23,28 @@ pub struct TreeLearner {
     tree: Tree,
     levels: Levels,
     finish: Finish,
+    start: Option<Parameters>,
     room: Workspace,
 }
 
 impl TreeLearner {
     /// Trains `tree` at these levels.
     pub fn new(tree: Tree, levels: Levels) -> Self {
-        Self { tree, levels, finish: Finish::default(), room: Workspace::default() }
+        Self { tree, levels, finish: Finish::AsTrained, start: None, room: Workspace::default() }
     }
 
-    /// The same with another end.
+    /// The same with another end. What it is now is its start.
     pub fn finishing(self, finish: Finish) -> Self {
-        Self { finish, ..self }
+        let start = match finish {
+            Finish::AsTrained => None,
+            Finish::Refined => Some(self.tree.params().clone()),
+        };
+        Self { finish, start, ..self }
     }
 
     /// Fits the starting values of an untrained tree to the documents, where its splits start that way.
     pub fn centre(&mut self, documents: &dyn Embeddings) {
-        const SAMPLE: usize = 2000;
+        const SAMPLE: usize = 20_000;
         let mut batch = Ragged::new(documents.width());
         let step = documents.len().div_ceil(SAMPLE).max(1);
         (0..documents.len()).step_by(step).for_each(|item| documents.append_pooled(item, &mut batch));
@@ -74,10 +79,14 @@ impl Learner for TreeLearner {
         self.tree.clamp_scale();
     }
 
+    fn start(&self) -> Option<&Parameters> {
+        self.start.as_ref()
+    }
+
     fn finish(&mut self, documents: &dyn Embeddings) {
         match self.finish {
             Finish::AsTrained => {}
-            Finish::Balanced => self.tree.balance(documents),
+            Finish::Refined => self.tree.balance(documents),
         }
     }
 
@@ -87,6 +96,9 @@ impl Learner for TreeLearner {
 
     fn learn(&mut self, batch: &Ragged, lesson: Lesson<'_>, grads: &mut Parameters) -> f64 {
         let levels = self.levels.at(self.tree.config().depth, lesson.progress, lesson.seed);
+        if lesson.progress.step == 0 {
+            self.tree.fit_scale(batch, lesson.mask, &mut self.room);
+        }
         let step = Step { levels: &levels, dropout: Some(lesson.seed), mask: lesson.mask };
         self.tree.step(batch, step, &mut self.room, grads)
     }

@@ -47,11 +47,7 @@ impl Golden {
             depth: Depth::new(self.size("depth") as u8).unwrap(),
             split,
             propagation,
-            scale: ScaleConfig {
-                start: self.0["log_scale"].as_f64().unwrap().exp(),
-                max: f64::MAX,
-                coarser: 1.0,
-            },
+            scale: ScaleConfig::Shared { start: self.0["log_scale"].as_f64().unwrap().exp(), max: f64::MAX },
         }
     }
 

@@ -28,7 +28,7 @@ fn config(split: SplitConfig, propagation: PropagationConfig, width: usize, dept
         depth: Depth::new(depth).unwrap(),
         split,
         propagation,
-        scale: ScaleConfig { start: 3.0, max: 100.0, coarser: 1.0 },
+        scale: ScaleConfig::Shared { start: 3.0, max: 100.0 },
     }
 }
 

@@ -1,12 +1,12 @@
 //! Training end to end on made-up pairs: it learns, it can be interrupted anywhere, and it says what is wrong.
 
-use retreever_data::{Pair, Ragged};
-use retreever_model::schedule::{LearningRate, Levels, Weighting};
+use retreever_data::{Embeddings, Pair, Ragged};
+use retreever_model::schedule::{LearningRate, Levels, Progress, Weighting};
 use retreever_model::split::{CrossAttentionConfig, LinearConfig};
 use retreever_model::{
-    Adapter, AdapterConfig, Checkpoint, Control, End, Event, Learner, ModelError, PropagationConfig, Random,
-    SavedTree, ScaleConfig, SplitConfig, State, TrainConfig, TrainingSet, Tree, TreeConfig, TreeLearner,
-    train,
+    Adapter, AdapterConfig, Checkpoint, Control, End, Event, Learner, Lesson, ModelError, PropagationConfig,
+    Random, Recipe, SavedTree, ScaleConfig, SplitConfig, State, Step, TrainConfig, TrainingSet, Tree,
+    TreeConfig, TreeLearner, Workspace, train,
 };
 use retreever_tree::Depth;
 use std::fs;
@@ -33,7 +33,7 @@ fn pairs(range: std::ops::Range<u32>) -> Vec<Pair> {
 
 fn tree(split: SplitConfig) -> Tree {
     let depth = Depth::new(5).unwrap();
-    let scale = ScaleConfig { start: 20.0, max: 50.0, coarser: 1.0 };
+    let scale = ScaleConfig::Shared { start: 20.0, max: 50.0 };
     Tree::new(TreeConfig { width: WIDTH, depth, split, propagation: PropagationConfig::Product, scale }, 1)
 }
 
@@ -50,6 +50,7 @@ fn options(steps: u64) -> TrainConfig {
     TrainConfig {
         steps,
         batch: 16,
+        neighbours: 1,
         seed: 3,
         rate: LearningRate { peak: 0.01, warm_up: 0.05 },
         optimiser: Default::default(),
@@ -65,9 +66,19 @@ fn run(
     state: &mut State,
     stop_after: Option<u64>,
 ) -> (End, Vec<f64>) {
+    run_on(&pairs(0..100), learner, config, state, stop_after)
+}
+
+fn run_on(
+    known: &[Pair],
+    learner: &mut dyn Learner,
+    config: &TrainConfig,
+    state: &mut State,
+    stop_after: Option<u64>,
+) -> (End, Vec<f64>) {
     let (queries, documents) = (items(120, 1, 0.3), items(120, 2, 0.3));
-    let (known, held_out) = (pairs(0..100), pairs(100..120));
-    let set = TrainingSet { queries: &queries, documents: &documents, train: &known, dev: &held_out };
+    let held_out = pairs(100..120);
+    let set = TrainingSet { queries: &queries, documents: &documents, train: known, dev: &held_out };
     let mut scores = Vec::new();
     let end = train(learner, set, config, state, &mut |event| match event {
         Event::Validated { score, .. } => {
@@ -108,30 +119,72 @@ fn trees_and_adapters_learn() {
     }
 }
 
+/// A tree of the laptop recipe, small enough for these items.
+fn recipe() -> Recipe {
+    let scale = ScaleConfig::Fitted { times: 1.0, max: 1000.0 };
+    Recipe { batch: 16, scale, rate: LearningRate { peak: 0.02, warm_up: 0.05 }, ..Recipe::laptop() }
+}
+
+fn learner() -> TreeLearner {
+    recipe().learner(recipe().tree(WIDTH, Depth::new(5).unwrap()), 1, &items(120, 2, 0.3))
+}
+
+#[test]
+fn the_scale_of_each_level_starts_where_the_loss_is_least() {
+    let (mut learner, mut batch) = (learner(), Ragged::new(WIDTH));
+    for side in [items(40, 1, 0.5), items(40, 2, 0.5)] {
+        (0..side.len()).for_each(|item| side.append(item, &mut batch));
+    }
+    let lesson = |step| Lesson { progress: Progress { step, total: 2 }, seed: 1, mask: &[] };
+    learner.learn(&batch, lesson(0), &mut learner.params().clone());
+    let (mut grads, mut room) = (learner.params().clone(), Workspace::default());
+    grads.as_mut_slice().fill(0.0);
+    let levels: Vec<_> = learner.tree().config().depth.levels().map(|level| (level, 1.0)).collect();
+    let step = Step { levels: &levels, dropout: None, mask: &[] };
+    learner.tree().step(&batch, step, &mut room, &mut grads);
+    let slopes = grads.by_name("log_scale").unwrap();
+    assert!(slopes.iter().all(|slope| slope.abs() < 0.01), "{slopes:?}");
+}
+
+#[test]
+fn what_holds_for_the_training_pairs_alone_is_taken_back() {
+    // Each query is told the next one's document.
+    let wrong: Vec<Pair> = (0..100).map(|n| Pair { query: n, document: (n + 1) % 100 }).collect();
+    let (mut learner, config) = (learner(), options(100));
+    let start = learner.params().as_slice().to_vec();
+    let mut state = State::new(&learner, &config);
+    let (end, scores) = run_on(&wrong, &mut learner, &config, &mut state, None);
+    let (kept, best) = (state.best.unwrap(), scores.iter().copied().fold(0.0, f64::max));
+    assert_eq!(end, End::Finished);
+    assert!(kept.share < 1.0 && kept.score > best, "{} {} {scores:?}", kept.share, kept.score);
+    assert_ne!(kept.params.as_slice(), start);
+}
+
 #[test]
 fn an_interrupted_run_ends_with_the_same_bits() {
     let directory = tempfile::tempdir().unwrap();
     let config = options(60);
-    let start = || TreeLearner::new(tree(attention()), Levels::Stochastic(Weighting::Square));
-    let mut whole = start();
-    let mut state = State::new(&whole, &config);
-    assert_eq!(run(&mut whole, &config, &mut state, None).0, End::Finished);
+    for start in [|| TreeLearner::new(tree(attention()), Levels::Stochastic(Weighting::Square)), learner] {
+        let mut whole = start();
+        let mut state = State::new(&whole, &config);
+        assert_eq!(run(&mut whole, &config, &mut state, None).0, End::Finished);
 
-    for stop_after in [1, 20, 37] {
-        let checkpoint = Checkpoint::of(&directory.path().join("tree"));
-        let mut first = start();
-        let mut state = State::new(&first, &config);
-        assert_eq!(run(&mut first, &config, &mut state, Some(stop_after)).0, End::Interrupted);
-        assert_eq!(state.step, stop_after);
-        checkpoint.save(&first, &state, &config, "run").unwrap();
+        for stop_after in [1, 20, 37] {
+            let checkpoint = Checkpoint::of(&directory.path().join("tree"));
+            let mut first = start();
+            let mut state = State::new(&first, &config);
+            assert_eq!(run(&mut first, &config, &mut state, Some(stop_after)).0, End::Interrupted);
+            assert_eq!(state.step, stop_after);
+            checkpoint.save(&first, &state, &config, "run").unwrap();
 
-        let mut second = start();
-        assert_eq!(checkpoint.config().unwrap(), config);
-        assert!(matches!(checkpoint.load(&mut second, "another"), Err(ModelError::OtherRun { .. })));
-        let mut state = checkpoint.load(&mut second, "run").unwrap();
-        assert_eq!(run(&mut second, &config, &mut state, None).0, End::Finished);
-        assert_eq!(second.params().as_slice(), whole.params().as_slice(), "stopped after {stop_after}");
-        checkpoint.remove().unwrap();
+            let mut second = start();
+            assert_eq!(checkpoint.config().unwrap(), config);
+            assert!(matches!(checkpoint.load(&mut second, "another"), Err(ModelError::OtherRun { .. })));
+            let mut state = checkpoint.load(&mut second, "run").unwrap();
+            assert_eq!(run(&mut second, &config, &mut state, None).0, End::Finished);
+            assert_eq!(second.params().as_slice(), whole.params().as_slice(), "stopped after {stop_after}");
+            checkpoint.remove().unwrap();
+        }
     }
 }
 

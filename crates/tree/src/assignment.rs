@@ -180,7 +180,7 @@ pub struct Assignment<'a> {
 }
 
 /// How much a split counts beside the one above it, where an item is given one place.
-const NEXT_LEVEL: f32 = 0.75;
+const NEXT_LEVEL: f32 = std::f32::consts::FRAC_1_SQRT_2;
 
 impl<'a> Assignment<'a> {
     /// A row as it is stored.

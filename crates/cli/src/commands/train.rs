@@ -313,7 +313,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             say!("no checkpoint: {error}");
         }
     }
-    let best = state.best.as_ref().map(|best| json!({ "step": best.step, "ndcg_at_10": best.score }));
+    let best = state
+        .best
+        .as_ref()
+        .map(|best| json!({ "step": best.step, "share": best.share, "ndcg_at_10": best.score }));
     let held_out = lessons.made.as_ref().map(|made| made::held_out(made, material, &mut learner));
     let training = json!({
         "data": args.data.as_ref().or(args.embeddings.as_ref()),
@@ -332,7 +335,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     saved.save(&args.out)?;
     checkpoint.remove()?;
     if let Some(best) = &state.best {
-        say!("best validation nDCG@10 {:.4} after {} steps", best.score, best.step);
+        let kept = if best.share < 1.0 { format!(", {} of the way kept", best.share) } else { String::new() };
+        say!("best validation nDCG@10 {:.4} after {} steps{kept}", best.score, best.step);
     }
     if let Some(rows) = &held_out {
         made::say_held_out(rows, set.documents.len());

@@ -4,10 +4,9 @@
 //! with depth (a deviation in proportion to `growth^level`), an untrained tree ranks almost as the encoder does: for
 //! small logits the total variation distance is close to an L1 distance of random projections, in which every leaf adds
 //! up its ancestors, each with its sign. These sums are a Haar transform of the splits. With a growth of the square root
-//! of 2 it is an orthogonal one: no split outweighs another, and the leaves see what the splits see. The few upper splits
-//! among a thousand matter little for that ranking, so they are free to say what the documents are about: each starts
-//! along the principal direction of the documents that reach it.
+//! of 2 it is an orthogonal one: no split outweighs another, and the leaves see what the splits see.
 
+use super::directions::{self, dot, mean};
 use super::{Backward, Kept as AllKept, Pass, Scope, Split, uniform};
 use crate::attention_pooling::{self, AttentionPooling};
 use crate::dense;
@@ -17,11 +16,6 @@ use crate::trunk::{self, Trunk, TrunkConfig};
 use retreever_data::Ragged;
 use retreever_kernels::gemm::Mat;
 use serde::{Deserialize, Serialize};
-
-/// So many levels start along the principal directions of the documents.
-const PRINCIPAL: usize = 3;
-/// Fewer documents than this tell no direction.
-const FEW: usize = 16;
 
 /// Where splits start, and what they look at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,9 +36,8 @@ pub enum Start {
     /// Uniform within one over the root of the width, without bias.
     #[default]
     Uniform,
-    /// In random directions, at right angles as far as there is room, with a deviation of logits that grows with the
-    /// level; biases so that the mean item is split evenly. The upper levels start along the principal directions of the
-    /// documents.
+    /// At right angles as far as there is room, where documents can be halved, with a deviation of logits that grows with
+    /// the level; biases so that the mean item is split evenly.
     Growing {
         /// The deviation of logits, on the mean of the levels.
         deviation: f64,
@@ -93,6 +86,17 @@ impl Linear {
         raw.into_iter().map(|raw| raw * deviation / mean).collect()
     }
 
+    /// Multiplies the directions of each level with `factor` of the length that gives its logits their deviation.
+    fn stretch(&self, mut weights: &mut [f32], (deviation, growth): (f64, f64), factor: impl Fn(f32) -> f32) {
+        let width = self.scope.width;
+        for (level, deviation) in self.deviations(deviation, growth).into_iter().enumerate() {
+            let (level, below) = weights.split_at_mut((1 << level) * width);
+            let factor = factor((deviation * (width as f64).sqrt()) as f32);
+            level.iter_mut().for_each(|w| *w *= factor);
+            weights = below;
+        }
+    }
+
     /// What the trunk maps: the batch's pooled embeddings, or those of the learned pooling.
     fn pooled<'a>(&self, batch: &'a Ragged, kept: &'a attention_pooling::Kept) -> &'a [f32] {
         if self.pooling.is_some() { kept.pooled() } else { batch.pooled() }
@@ -102,83 +106,6 @@ impl Linear {
     fn split_of<'a>(&self, batch: &'a Ragged, kept: &'a Kept) -> Mat<'a> {
         let rows = if self.trunk.is_some() { kept.trunk.unit() } else { self.pooled(batch, &kept.pooling) };
         Mat::new(rows, batch.len(), self.scope.width)
-    }
-
-    /// Starts a node along the principal direction of the documents that reach it, cut at their median, and divides them.
-    /// Where they are few, or no document differs along it, the node stays as it is.
-    fn divide<'a>(
-        &self,
-        params: &mut Parameters,
-        (all, group): (&[&'a [f32]], Vec<&'a [f32]>),
-        node: usize,
-        deviation: f64,
-    ) -> [Vec<&'a [f32]>; 2] {
-        let weights = node * self.scope.width..(node + 1) * self.scope.width;
-        let direction = principal(&group, &params[self.weight][weights.clone()]);
-        let centre = dot(&mean(all, self.scope.width), &direction);
-        let square =
-            all.iter().map(|x| (dot(x, &direction) - centre).powi(2)).sum::<f32>() / all.len() as f32;
-        if group.len() < FEW || square <= f32::MIN_POSITIVE {
-            return [group, Vec::new()];
-        }
-        let mut projected: Vec<f32> = group.iter().map(|x| dot(x, &direction)).collect();
-        let middle = projected.len() / 2;
-        let cut = *projected.select_nth_unstable_by(middle, f32::total_cmp).1;
-        let factor = deviation as f32 / square.sqrt();
-        params[self.weight][weights].iter_mut().zip(&direction).for_each(|(w, x)| *w = x * factor);
-        params[self.bias][node] = -cut * factor;
-        let (left, right) = group.into_iter().partition(|x| dot(x, &direction) > cut);
-        [left, right]
-    }
-}
-
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-fn mean(rows: &[&[f32]], width: usize) -> Vec<f32> {
-    let mut mean = vec![0.0f32; width];
-    for row in rows {
-        mean.iter_mut().zip(*row).for_each(|(mean, x)| *mean += x / rows.len() as f32);
-    }
-    mean
-}
-
-/// The unit direction in which rows vary most, by power iteration from `start`.
-fn principal(rows: &[&[f32]], start: &[f32]) -> Vec<f32> {
-    const ROUNDS: usize = 30;
-    let mean = mean(rows, start.len());
-    let mut direction = start.to_vec();
-    for _ in 0..ROUNDS {
-        let centre = dot(&mean, &direction);
-        let mut next = vec![0.0f32; direction.len()];
-        for row in rows {
-            let along = dot(row, &direction) - centre;
-            next.iter_mut().zip(*row).zip(&mean).for_each(|((next, x), mean)| *next += along * (x - mean));
-        }
-        let norm = dot(&next, &next).sqrt();
-        if norm <= f32::MIN_POSITIVE {
-            break;
-        }
-        direction = next.into_iter().map(|x| x / norm).collect();
-    }
-    direction
-}
-
-/// Fills rows of this width with random unit vectors, every `width` of them at right angles to each other, counted from
-/// the last: they see all of an embedding equally well, where independent ones would see parts of it twice.
-fn orthogonal(rows: &mut [f32], width: usize, random: &mut Random) {
-    for block in rows.rchunks_mut(width * width) {
-        for row in 0..block.len() / width {
-            let (before, rest) = block.split_at_mut(row * width);
-            let mut direction: Vec<f64> = (0..width).map(|_| random.normal()).collect();
-            for other in before.chunks_exact(width) {
-                let along: f64 = direction.iter().zip(other).map(|(x, y)| x * f64::from(*y)).sum();
-                direction.iter_mut().zip(other).for_each(|(x, y)| *x -= along * f64::from(*y));
-            }
-            let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
-            rest.iter_mut().zip(&direction).for_each(|(out, x)| *out = (x / norm) as f32);
-        }
     }
 }
 
@@ -195,14 +122,8 @@ impl Split for Linear {
                 uniform(&mut params[self.weight], 1.0 / (self.scope.width as f64).sqrt(), random)
             }
             Start::Growing { deviation, growth } => {
-                let (width, mut rest) = (self.scope.width, &mut params[self.weight]);
-                orthogonal(rest, width, random);
-                for (level, deviation) in self.deviations(deviation, growth).into_iter().enumerate() {
-                    let (weights, below) = rest.split_at_mut((1 << level) * width);
-                    rest = below;
-                    let length = (deviation * (width as f64).sqrt()) as f32;
-                    weights.iter_mut().for_each(|w| *w *= length);
-                }
+                directions::random(&mut params[self.weight], self.scope.width, random);
+                self.stretch(&mut params[self.weight], (deviation, growth), |length| length);
             }
         }
         params[self.bias].fill(0.0);
@@ -214,21 +135,17 @@ impl Split for Linear {
         let length = |x: &[f32]| if self.trunk.is_some() { dot(x, x).sqrt().max(1e-12) } else { 1.0 };
         let seen = |x: &[f32]| {
             let length = length(x);
-            x.iter().map(|number| number / length).collect()
+            x.iter().map(|number| number / length).collect::<Vec<f32>>()
         };
-        let sample: Vec<Vec<f32>> = sample.chunks_exact(self.scope.width).map(seen).collect();
-        let sample: Vec<&[f32]> = sample.iter().map(Vec::as_slice).collect();
-        let mean = mean(&sample, self.scope.width);
+        let sample: Vec<f32> = sample.chunks_exact(self.scope.width).flat_map(seen).collect();
+        let weights = &mut params[self.weight];
+        self.stretch(weights, (deviation, growth), |length| 1.0 / length);
+        directions::halving(weights, self.scope.width, &sample);
+        self.stretch(weights, (deviation, growth), |length| length);
+        let mean = mean(sample.chunks_exact(self.scope.width), self.scope.width);
         for node in 0..self.scope.end.start() {
             let weights = &params[self.weight][node * self.scope.width..][..self.scope.width];
             params[self.bias][node] = -dot(weights, &mean);
-        }
-        let mut groups = vec![sample.clone()];
-        for (level, deviation) in self.deviations(deviation, growth).into_iter().enumerate().take(PRINCIPAL) {
-            let nodes = groups.into_iter().zip((1 << level) - 1..);
-            groups = nodes
-                .flat_map(|(group, node)| self.divide(params, (&sample, group), node, deviation))
-                .collect();
         }
     }
 
@@ -314,41 +231,5 @@ mod tests {
         let mut kept = AllKept::default();
         split.forward(&params, &batch, Pass { end: scope.end, dropout: None }, &mut kept);
         assert!(kept.logits.iter().all(|logit| logit.abs() < 1e-4));
-    }
-
-    #[test]
-    fn upper_splits_start_where_documents_differ_most() {
-        let mut layout = Layout::default();
-        let scope = Scope { width: 8, end: Level::ROOT.below().below() };
-        let start = Start::Growing { deviation: 0.5, growth: 1.0 };
-        let split = Linear::new(&Config { pooling_heads: 0, trunk: None, start }, scope, &mut layout);
-        let mut params = Parameters::zeros(layout);
-        let mut random = Random::new(1, 1);
-        split.init(&mut params, &mut random);
-        // They differ most in the first number; where that is large, in the second, elsewhere in the third.
-        let rows: Vec<f32> = (0..200)
-            .flat_map(|row| {
-                let side = if row % 2 == 0 { 3.0 } else { -3.0 };
-                let mut x: Vec<f32> = (0..8).map(|_| 0.1 * random.normal() as f32).collect();
-                x[0] += 1.0 + side;
-                x[if side > 0.0 { 1 } else { 2 }] += random.normal() as f32;
-                x
-            })
-            .collect();
-        split.centre(&mut params, &rows);
-        let weights = &params[split.weight];
-        let along = |node: usize, number: usize| {
-            weights[node * 8 + number].abs()
-                / dot(&weights[node * 8..][..8], &weights[node * 8..][..8]).sqrt()
-        };
-        let below = if weights[0] > 0.0 { [1, 2] } else { [2, 1] };
-        assert!(along(0, 0) > 0.99 && along(1, below[0]) > 0.95 && along(2, below[1]) > 0.95, "{weights:?}");
-        let logits: Vec<f32> =
-            rows.chunks(8).map(|x| dot(x, &weights[..8]) + params[split.bias][0]).collect();
-        let deviation = (logits.iter().map(|z| z * z).sum::<f32>() / 200.0).sqrt();
-        assert!(
-            logits.iter().filter(|z| **z > 0.0).count().abs_diff(100) <= 1 && deviation < 1.0,
-            "{deviation}"
-        );
     }
 }

@@ -5,6 +5,7 @@
 //! path-consistency all nodes are, the leaves too.
 
 mod cross_attention;
+mod directions;
 mod linear;
 mod mlp;
 

@@ -241,7 +241,8 @@ impl<'a> Assignment<'a> {
     }
 
     /// How much each leaf attracts the item: the sum, over the splits on the way to it, of how far the item leans that way.
-    /// A split leans by the difference of its branches' shares, and counts three quarters of the one above.
+    /// A split leans by the difference of its branches' shares, and counts the root of a half of the one above: where splits
+    /// grow by the root of 2 a level, all are heard alike.
     ///
     /// Where splits are soft, probabilities are for comparing items, not for placing one: hundreds of leaves share it, and
     /// the strong splits next to the leaves decide which is the likeliest. Of the splits above, which tell the general
@@ -338,7 +339,7 @@ mod tests {
         let item = Assignment::new(depth(2), Nesting::Nested, &row);
         let nodes: Vec<i32> = item.nodes().iter().map(|p| (100.0 * p).round() as i32).collect();
         assert_eq!(nodes, [100, 60, 40, 31, 29, 40, 0]);
-        let (top, left, right) = (0.2, 0.75 * 0.02 / 0.6, 0.75);
+        let (top, left, right) = (0.2, NEXT_LEVEL * 0.02 / 0.6, NEXT_LEVEL);
         let expected = [top + left, top - left, -top + right, -top - right];
         item.pull().iter().zip(expected).for_each(|(pull, expected)| assert!((pull - expected).abs() < 1e-6));
         assert_eq!(item.leaf(), LeafId::new(2));

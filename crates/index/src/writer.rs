@@ -13,9 +13,12 @@ use crate::{Error, Result, Shape};
 use retreever_tree::Assignments;
 use std::fs;
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use tantivy::directory::error::LockError;
 use tantivy::index::SegmentId;
 use tantivy::indexer::NoMergePolicy;
-use tantivy::{IndexWriter, Term};
+use tantivy::{IndexWriter, TantivyError, Term};
 
 /// Numbers of rows kept in memory before they become a segment: 1 GiB.
 const PENDING: usize = 1 << 28;
@@ -47,17 +50,28 @@ pub struct Writer {
     failed: bool,
 }
 
+/// Takes the lock of an index. A process that is just being started may hold what its parent has given back already, so a
+/// lock counts as taken only if it stays so.
+fn lock(index: &Index) -> Result<IndexWriter> {
+    let mut attempts = 0;
+    loop {
+        match index.store().writer_with_num_threads(1, ARENA) {
+            Err(TantivyError::LockFailure(LockError::LockBusy, _)) if attempts < 10 => {
+                attempts += 1;
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(TantivyError::LockFailure(LockError::LockBusy, _)) => {
+                return Err(Error::Locked(index.dir().to_owned()));
+            }
+            opened => return opened.map_err(Error::store("open for writing", &index.documents())),
+        }
+    }
+}
+
 impl Writer {
     /// Takes the lock. `first` is the manifest of an index without a commit.
     pub(crate) fn open(index: Index, first: Manifest) -> Result<Self> {
-        let documents = index.documents();
-        let store: IndexWriter =
-            index.store().writer_with_num_threads(1, ARENA).map_err(|error| match error {
-                tantivy::TantivyError::LockFailure(tantivy::directory::error::LockError::LockBusy, _) => {
-                    Error::Locked(index.dir().to_owned())
-                }
-                error => Error::store("open for writing", &documents)(error),
-            })?;
+        let store = lock(&index)?;
         store.set_merge_policy(Box::new(NoMergePolicy));
         let manifest = match index.manifest() {
             Ok((manifest, _)) => manifest,

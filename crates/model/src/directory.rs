@@ -62,7 +62,7 @@ impl SavedTree {
         let path = directory.join(CONFIG);
         let config: TreeConfig = read_json(&path)?;
         config.check().map_err(|reason| ModelError::malformed(&path, reason))?;
-        let mut tree = Tree::new(config, 0);
+        let mut tree = Tree::zeros(config);
         weights::File::read(&directory.join(MODEL))?.fill("", tree.params_mut())?;
         let encoder = read_json(&directory.join(ENCODER))?;
         let training = read_json(&directory.join(TRAINING))?;

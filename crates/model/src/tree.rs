@@ -96,18 +96,24 @@ pub struct Step<'a> {
 impl Tree {
     /// A tree with starting values drawn from `seed`.
     pub fn new(config: TreeConfig, seed: u64) -> Self {
+        let mut tree = Self::zeros(config);
+        let Self { params, split, propagation, scale, .. } = &mut tree;
+        let mut random = Random::new(seed, 0);
+        split.init(params, &mut random);
+        propagation.init(params, &mut random);
+        scale.init(params);
+        tree
+    }
+
+    /// A tree whose parameters are still to be filled in.
+    pub(crate) fn zeros(config: TreeConfig) -> Self {
         let mut layout = Layout::default();
         let leaves = config.depth.leaf_level();
         let scope = Scope { width: config.width, end: config.propagation.scored(leaves) };
         let split = config.split.build(scope, &mut layout);
         let propagation = config.propagation.build(leaves, &mut layout);
         let scale = Scale::new(config.scale, config.depth, &mut layout);
-        let mut params = Parameters::zeros(layout);
-        let mut random = Random::new(seed, 0);
-        split.init(&mut params, &mut random);
-        propagation.init(&mut params, &mut random);
-        scale.init(&mut params);
-        Self { config, params, split, propagation, scale }
+        Self { config, params: Parameters::zeros(layout), split, propagation, scale }
     }
 
     /// What it is made of.

@@ -36,8 +36,8 @@ pub enum Start {
     /// Uniform within one over the root of the width, without bias.
     #[default]
     Uniform,
-    /// At right angles as far as there is room, where documents can be halved, with a deviation of logits that grows with
-    /// the level; biases so that the mean item is split evenly.
+    /// At right angles as far as there is room, with a deviation of logits that grows with the level; fitted to documents,
+    /// also where these can be halved, and with biases so that the mean item is split evenly.
     Growing {
         /// The deviation of logits, on the mean of the levels.
         deviation: f64,
@@ -219,13 +219,13 @@ mod tests {
         let norm =
             |node: usize| params[split.weight][node * 64..][..64].iter().map(|w| w * w).sum::<f32>().sqrt();
         assert!(norm(0) < norm(1) && norm(2) < norm(3), "{} {} {} {}", norm(0), norm(1), norm(2), norm(3));
+        let mean: Vec<f32> = (0..64).map(|x| x as f32 * 0.01).collect();
+        split.centre(&mut params, &mean);
         let dot = |a: usize, b: usize| -> f32 {
             let row = |node: usize| &params[split.weight][node * 64..][..64];
             row(a).iter().zip(row(b)).map(|(x, y)| x * y).sum()
         };
         assert!(dot(1, 2).abs() < 1e-3 && dot(3, 6).abs() < 1e-3, "{} {}", dot(1, 2), dot(3, 6));
-        let mean: Vec<f32> = (0..64).map(|x| x as f32 * 0.01).collect();
-        split.centre(&mut params, &mean);
         let mut batch = Ragged::new(64);
         batch.push(&mean, &mean);
         let mut kept = AllKept::default();

@@ -52,7 +52,7 @@ impl Recipe {
                 start: LinearStart::Growing { deviation: 0.25, growth: std::f64::consts::SQRT_2 },
             }),
             scale: ScaleConfig::Fitted { times: 2.0, max: 1000.0 },
-            levels: Levels::All(Weighting::Square),
+            levels: Levels::All(Weighting::Linear),
             batch: 512,
             neighbours: 16,
             rate: LearningRate { peak: 5e-4, warm_up: 0.05 },

@@ -22,7 +22,7 @@ pub struct TrainConfig {
     pub steps: u64,
     /// Pairs in a batch.
     pub batch: usize,
-    /// How many of them come in groups of neighbours; 1 for none.
+    /// In groups of how many neighbours they come; 1 for none.
     pub neighbours: usize,
     /// What everything random is drawn from.
     pub seed: u64,

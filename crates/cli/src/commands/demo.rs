@@ -98,7 +98,7 @@ impl Demo<'_> {
     fn run(mut self) -> Result<()> {
         let (depth, budget, adapter_budget, expect) = match self.args.quick {
             true => ("8", "60s", "20s", "about 3 minutes"),
-            false => ("10", "6m", "60s", "about 12 minutes"),
+            false => ("10", "6m", "60s", "12 to 18 minutes"),
         };
         say!(
             "All of it on real data, in {}. The first time takes {expect} on two cores, most of it encoding and training; \

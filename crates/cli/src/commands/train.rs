@@ -188,7 +188,7 @@ impl Args {
                 LevelsName::StochasticUniform => Levels::Stochastic(Weighting::Uniform),
                 LevelsName::LinearCurriculum => Levels::LinearCurriculum,
                 LevelsName::ExponentialCurriculum => Levels::ExponentialCurriculum,
-                LevelsName::All => Levels::All(Weighting::Square),
+                LevelsName::All => Levels::All(Weighting::Linear),
             };
         }
         recipe.batch = self.batch.unwrap_or(recipe.batch);

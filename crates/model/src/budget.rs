@@ -17,7 +17,7 @@ const RESERVE: f64 = 0.1;
 
 /// Pairs are gone through so many times at most, in at least so many steps: more is learning them by heart, and the rate
 /// must come down before that.
-const EPOCHS: usize = 30;
+const EPOCHS: usize = 15;
 const FEW: usize = 600;
 
 /// How many steps, with `VALIDATIONS` among them, take about `budget` on this machine: at least `TIMED`, and validation

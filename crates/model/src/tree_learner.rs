@@ -14,7 +14,7 @@ pub enum Finish {
     /// Nothing.
     #[default]
     AsTrained,
-    /// As much of what it learned is kept as validates best, and its leaves are balanced ([`Tree::balance`]).
+    /// As little of what it learned is kept as validates about as well, and its leaves are balanced ([`Tree::balance`]).
     Refined,
 }
 

@@ -143,6 +143,7 @@ fn every_piece_runs_once_and_the_report_holds_them_all() {
     let (exact, leaves) = (of(Method::Tree, Search::Exact), of(Method::Tree, Search::Leaves));
     assert_eq!(exact.iter().filter_map(|row| row.size).collect::<Vec<_>>(), [2, 4, 8, 16]);
     assert_eq!(leaves.last().unwrap().measures, exact.last().unwrap().measures, "all leaves are everything");
+    of(Method::Mlp, Search::Ivf);
     of(Method::Mrl, Search::Ivf);
     of(Method::Mrl, Search::Scann);
     assert!(report.rows.iter().all(|row| row.command.contains("--only ") && row.command.contains("'")));
@@ -156,6 +157,13 @@ fn every_piece_runs_once_and_the_report_holds_them_all() {
         "the others stay in the report"
     );
     assert_eq!(ablated.rows[0].variant.as_ref().unwrap().value, "linear");
+    let without: Piece = "recipe=no-trunk:0".parse().unwrap();
+    let (ablated, ran, _) = compare(&CompareConfig { only: vec![without], ..config.clone() });
+    assert_eq!(ran, [without]);
+    assert!(ablated.rows.iter().any(|row| {
+        row.method == Method::AllLevels
+            && row.variant.as_ref().is_some_and(|variant| variant.value == "no-trunk")
+    }));
 
     // Other judgements are other work.
     fs::write(config.data.join("qrels/test.tsv"), "query-id\tcorpus-id\tscore\nq0\td0\t1\n").unwrap();

@@ -3,9 +3,10 @@
 use crate::report::{Ablation, Method, Variant};
 use retreever_data::Embeddings;
 use retreever_model::schedule::{Levels, Weighting};
-use retreever_model::split::{CrossAttentionConfig, LinearConfig, MlpConfig};
+use retreever_model::split::{CrossAttentionConfig, LinearConfig, LinearStart, MlpConfig};
 use retreever_model::{
-    Adapter, AdapterConfig, Learner, PropagationConfig, SplitConfig, TreeConfig, TreeLearner,
+    self as model, Adapter, AdapterConfig, Finish, Learner, PropagationConfig, ScaleConfig, SplitConfig,
+    TreeLearner, TrunkConfig,
 };
 use retreever_tree::Depth;
 use std::fmt;
@@ -25,7 +26,7 @@ pub enum Recipe {
     Stochastic,
     /// A tree trained at all its levels in every step: the default recipe.
     AllLevels,
-    /// A tree trained at its leaves with one choice changed.
+    /// A tree with one choice changed.
     Ablated(Choice),
 }
 
@@ -48,6 +49,66 @@ pub enum Choice {
     Product,
     /// Rescore each node from its path.
     PathConsistency,
+    /// The default recipe without one of its ingredients.
+    Without(Ingredient),
+}
+
+/// An ingredient of the default recipe. (Without all levels in every step it is [`Recipe::Tree`].)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ingredient {
+    /// The heads that look at the tokens.
+    Heads,
+    /// The trunk before the splits.
+    Trunk,
+    /// What the trunk drops.
+    Dropout,
+    /// The directions that splits start with.
+    Start,
+    /// Neighbours in batches.
+    Neighbours,
+    /// Scales that start above the best.
+    Scale,
+    /// What is done when training is over.
+    Finish,
+}
+
+impl Ingredient {
+    const ALL: [Self; 7] =
+        [Self::Heads, Self::Trunk, Self::Dropout, Self::Start, Self::Neighbours, Self::Scale, Self::Finish];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Heads => "heads",
+            Self::Trunk => "trunk",
+            Self::Dropout => "dropout",
+            Self::Start => "start",
+            Self::Neighbours => "neighbours",
+            Self::Scale => "scale",
+            Self::Finish => "finish",
+        }
+    }
+
+    /// Leaves it out of the default recipe, whose splits are linear.
+    fn leave_out(self, recipe: &mut model::Recipe) {
+        let SplitConfig::Linear(linear) = &mut recipe.split else { return };
+        match self {
+            Self::Heads => linear.pooling_heads = 0,
+            Self::Trunk => linear.trunk = None,
+            Self::Dropout => {
+                if let Some(TrunkConfig::Mlp { dropout, .. }) = &mut linear.trunk {
+                    *dropout = 0.0;
+                }
+            }
+            Self::Start => linear.start = LinearStart::Uniform,
+            Self::Neighbours => recipe.neighbours = 1,
+            Self::Scale => {
+                if let ScaleConfig::Fitted { times, .. } = &mut recipe.scale {
+                    *times = 1.0;
+                }
+            }
+            Self::Finish => recipe.finish = Finish::AsTrained,
+        }
+    }
 }
 
 /// The width of all attention heads together.
@@ -62,6 +123,7 @@ impl Choice {
             Ablation::Depth => [4, 6, 8, 10].into_iter().filter_map(Depth::new).map(Self::Depth).collect(),
             Ablation::LevelEmbeddings => [1, 4, 8, 16].map(Self::LevelEmbeddings).into(),
             Ablation::Propagation => vec![Self::Product, Self::PathConsistency],
+            Ablation::Recipe => Ingredient::ALL.map(Self::Without).into(),
         }
     }
 
@@ -75,30 +137,35 @@ impl Choice {
             Self::LevelEmbeddings(count) => (Ablation::LevelEmbeddings, count.to_string()),
             Self::Product => (Ablation::Propagation, "product".into()),
             Self::PathConsistency => (Ablation::Propagation, "path-consistency".into()),
+            Self::Without(ingredient) => (Ablation::Recipe, format!("no-{}", ingredient.name())),
         };
         Variant { ablation, value }
     }
 
-    fn apply(self, config: &mut TreeConfig) {
+    /// Changes the default recipe. The paper's choices are compared in trees trained at their leaves.
+    fn apply(self, recipe: &mut model::Recipe) {
         let attention = CrossAttentionConfig::default();
+        if !matches!(self, Self::Without(_)) {
+            recipe.levels = Levels::Constant;
+        }
         match self {
-            Self::LinearSplit => config.split = SplitConfig::Linear(LinearConfig::default()),
-            Self::MlpSplit => config.split = SplitConfig::Mlp(MlpConfig::default()),
-            Self::CrossAttentionSplit => config.split = SplitConfig::CrossAttention(attention),
-            Self::Product => {}
+            Self::LinearSplit => recipe.split = SplitConfig::Linear(LinearConfig::default()),
+            Self::MlpSplit => recipe.split = SplitConfig::Mlp(MlpConfig::default()),
+            Self::CrossAttentionSplit => recipe.split = SplitConfig::CrossAttention(attention),
+            Self::Product | Self::Depth(_) => {}
             Self::Heads(heads) => {
                 let head_width = HEADS_WIDTH / heads;
-                config.split =
+                recipe.split =
                     SplitConfig::CrossAttention(CrossAttentionConfig { heads, head_width, ..attention });
             }
-            Self::Depth(depth) => config.depth = depth,
             Self::LevelEmbeddings(level_embeddings) => {
-                config.split =
+                recipe.split =
                     SplitConfig::CrossAttention(CrossAttentionConfig { level_embeddings, ..attention });
             }
             Self::PathConsistency => {
-                config.propagation = PropagationConfig::PathConsistency(Default::default());
+                recipe.propagation = PropagationConfig::PathConsistency(Default::default());
             }
+            Self::Without(ingredient) => ingredient.leave_out(recipe),
         }
     }
 }
@@ -126,7 +193,7 @@ impl Recipe {
             Self::Mlp => Method::Mlp,
             Self::Mrl => Method::Mrl,
             Self::Stochastic => Method::Stochastic,
-            Self::AllLevels => Method::AllLevels,
+            Self::AllLevels | Self::Ablated(Choice::Without(_)) => Method::AllLevels,
             Self::Tree | Self::Ablated(_) => Method::Tree,
         }
     }
@@ -139,35 +206,32 @@ impl Recipe {
         }
     }
 
-    /// The highest learning rate.
-    pub(super) fn rate(self) -> f64 {
+    /// By what it is trained; an adapter shares the tree's batches.
+    pub(super) fn of_model(self) -> model::Recipe {
+        let mut recipe = model::Recipe::laptop();
         match self {
-            Self::Linear | Self::Mlp | Self::Mrl => 1e-3,
-            Self::Tree | Self::Stochastic | Self::AllLevels | Self::Ablated(_) => {
-                retreever_model::Recipe::laptop().rate.peak
-            }
+            Self::Linear | Self::Mlp | Self::Mrl => recipe.rate.peak = 1e-3,
+            Self::Tree => recipe.levels = Levels::Constant,
+            Self::Stochastic => recipe.levels = Levels::Stochastic(Weighting::Square),
+            Self::AllLevels => {}
+            Self::Ablated(choice) => choice.apply(&mut recipe),
         }
+        recipe
     }
 
     /// Starting values for these documents, beside a tree of this depth.
     pub(super) fn start(self, documents: &dyn Embeddings, depth: Depth, seed: u64) -> Untrained {
         let width = documents.width();
         let adapter = |config| Untrained::Adapter(Box::new(Adapter::new(config, width, seed)));
-        let mut recipe = retreever_model::Recipe::laptop();
-        let mut config = recipe.tree(width, depth);
-        match self {
+        let depth = match self {
             Self::Linear => return adapter(AdapterConfig::Linear),
             Self::Mlp => return adapter(AdapterConfig::Mlp { hidden: 2 * width, dropout: 0.5 }),
             Self::Mrl => return adapter(AdapterConfig::Matryoshka { largest: depth.leaves() }),
-            Self::Tree => recipe.levels = Levels::Constant,
-            Self::Stochastic => recipe.levels = Levels::Stochastic(Weighting::Square),
-            Self::AllLevels => {}
-            Self::Ablated(choice) => {
-                recipe.levels = Levels::Constant;
-                choice.apply(&mut config);
-            }
-        }
-        Untrained::Tree(Box::new(recipe.learner(config, seed, documents)))
+            Self::Ablated(Choice::Depth(depth)) => depth,
+            _ => depth,
+        };
+        let recipe = self.of_model();
+        Untrained::Tree(Box::new(recipe.learner(recipe.tree(width, depth), seed, documents)))
     }
 }
 

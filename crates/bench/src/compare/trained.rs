@@ -16,6 +16,8 @@ use std::time::Duration;
 
 /// Items that are represented at a time.
 const BATCH: usize = 64;
+/// How many levels above the leaves ablations are looked at, too.
+const FAR: usize = 4;
 
 /// A training piece: what, with which seed, and the command that makes it again.
 #[derive(Clone, Copy)]
@@ -45,7 +47,7 @@ pub(super) fn rows(
         },
         budget: config.budget,
         seed,
-        rate: recipe.rate(),
+        recipe: recipe.of_model(),
         place: &config.out.join("pieces").join(piece.to_string().replace([':', '='], "-")),
         run: format!("{command}\n{:016x}", material.fingerprint()),
     };
@@ -104,18 +106,21 @@ fn adapter_rows(
             Trial { material, searcher: &flat, queries: Rows::new(&queries, size), labels }.exact()
         })
         .collect();
-    if recipe == Recipe::Mrl {
-        for search in [Search::Ivf, Search::Scann] {
-            let searcher: Box<dyn Searcher> = match search {
-                Search::Scann => {
-                    let config = ScannConfig { lists: None, rerank: frozen::RERANK, seed: labels.seed };
-                    Box::new(Scann::build(documents, config))
-                }
-                _ => Box::new(Ivf::build(documents, IvfConfig { lists: None, seed: labels.seed })),
-            };
-            let labels = Labels { search, size: Some(width), ..labels.clone() };
-            rows.extend(Trial { material, searcher: &*searcher, queries, labels }.approximate());
-        }
+    let searches: &[Search] = match recipe {
+        Recipe::Mrl => &[Search::Ivf, Search::Scann],
+        Recipe::Mlp => &[Search::Ivf],
+        _ => &[],
+    };
+    for &search in searches {
+        let searcher: Box<dyn Searcher> = match search {
+            Search::Scann => {
+                let config = ScannConfig { lists: None, rerank: frozen::RERANK, seed: labels.seed };
+                Box::new(Scann::build(documents, config))
+            }
+            _ => Box::new(Ivf::build(documents, IvfConfig { lists: None, seed: labels.seed })),
+        };
+        let labels = Labels { search, size: Some(width), ..labels.clone() };
+        rows.extend(Trial { material, searcher: &*searcher, queries, labels }.approximate());
     }
     rows
 }
@@ -144,8 +149,9 @@ fn tree_rows(material: &Material, tree: &Tree, labels: Labels<'_>) -> Vec<Row> {
             (TreeSearch::new(documents, grouping), labels)
         };
         let leaves = level == depth.leaf_level();
-        // An ablation is a row, not a figure.
-        if labels.variant.is_none() || leaves {
+        // An ablation is two rows, at the leaves and far above them, not a figure.
+        let far = level.get() + FAR == depth.leaf_level().get();
+        if labels.variant.is_none() || leaves || far {
             let (searcher, labels) = measure(Grouping::Blocks, Search::Exact);
             rows.push(Trial { material, searcher: &searcher, queries, labels }.exact());
         }

@@ -5,10 +5,7 @@ use super::Event;
 use super::piece::Piece;
 use super::recipe::Untrained;
 use anyhow::{Context, Result};
-use retreever_model::schedule::LearningRate;
-use retreever_model::{
-    self as model, Checkpoint, Control, End, Recipe, State, TrainConfig, TrainingSet, steps_within,
-};
+use retreever_model::{self as model, Checkpoint, Control, End, Recipe, State, TrainingSet, steps_within};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -18,7 +15,7 @@ pub(super) struct Training<'a> {
     pub(super) set: TrainingSet<'a>,
     pub(super) budget: Duration,
     pub(super) seed: u64,
-    pub(super) rate: f64,
+    pub(super) recipe: Recipe,
     /// Where its checkpoint is kept while it lasts.
     pub(super) place: &'a Path,
     /// A text that is the same exactly for trainings that may take it up.
@@ -44,8 +41,13 @@ impl Training<'_> {
             Some(Ok(resumed)) => resumed,
             // None yet, or one of another run: from the beginning.
             None | Some(Err(_)) => {
-                let steps = steps_within(self.budget, model.learner(), self.set, &self.config(1))?;
-                let config = self.config(steps);
+                let steps = steps_within(
+                    self.budget,
+                    model.learner(),
+                    self.set,
+                    &self.recipe.training(1, self.seed),
+                )?;
+                let config = self.recipe.training(steps, self.seed);
                 model = start();
                 (State::new(model.learner(), &config), config)
             }
@@ -63,10 +65,5 @@ impl Training<'_> {
         }
         checkpoint.remove().context("cannot remove the checkpoint of a training that is over")?;
         Ok(model)
-    }
-
-    fn config(&self, steps: u64) -> TrainConfig {
-        Recipe { rate: LearningRate { peak: self.rate, warm_up: 0.05 }, ..Recipe::laptop() }
-            .training(steps, self.seed)
     }
 }

@@ -72,7 +72,7 @@ const APPROXIMATE: &str = "Quality when a query may read only part of the corpus
     the nearest lists of an inverted index. Further left is cheaper.";
 const LATENCY: &str = "Exact search for one query at a time, by the size of the representation.";
 const ABLATIONS: &str = "Tables 3, 4, 6, 7 and 9 of the paper, those that were asked for: one choice changed, the rest as \
-    in ReTreever.";
+    in ReTreever. Of the recipe: one ingredient left out, the rest as in ReTreever trained at all levels.";
 
 /// The numbers to take away, where the rows have them.
 fn tiles(pooled: &[Pooled<'_>]) -> Vec<(String, String)> {

@@ -110,12 +110,14 @@ pub enum Ablation {
     LevelEmbeddings,
     /// How probability is propagated.
     Propagation,
+    /// What the default recipe is made of.
+    Recipe,
 }
 
 impl Ablation {
     /// In the order of the report.
-    pub const ALL: [Self; 5] =
-        [Self::Split, Self::Heads, Self::Depth, Self::LevelEmbeddings, Self::Propagation];
+    pub const ALL: [Self; 6] =
+        [Self::Split, Self::Heads, Self::Depth, Self::LevelEmbeddings, Self::Propagation, Self::Recipe];
 
     /// As it is typed.
     pub fn key(self) -> &'static str {
@@ -125,6 +127,7 @@ impl Ablation {
             Self::Depth => "depth",
             Self::LevelEmbeddings => "level-embeddings",
             Self::Propagation => "propagation",
+            Self::Recipe => "recipe",
         }
     }
 
@@ -136,6 +139,7 @@ impl Ablation {
             Self::Depth => "Depth of the tree",
             Self::LevelEmbeddings => "Level embeddings",
             Self::Propagation => "Propagation",
+            Self::Recipe => "Recipe",
         }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// How long each model is trained, like 90s, 10m or 1.5h.
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = crate::budget::parse)]
     budget: Duration,
-    /// Ablations to add: split, heads, depth, level-embeddings, propagation.
+    /// Ablations to add: split, heads, depth, level-embeddings, propagation, recipe.
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     ablate: Vec<Ablation>,
     /// How many seeds everything random is repeated with.

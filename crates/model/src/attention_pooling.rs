@@ -45,9 +45,11 @@ impl Kept {
 }
 
 impl AttentionPooling {
-    pub(crate) fn new(heads: usize, width: usize, layout: &mut Layout) -> Self {
-        let keys = layout.tensor("pooling.keys", &[heads, width], Decay::Yes);
-        Self { heads, width, keys, out: layout.tensor("pooling.out", &[width, heads * width], Decay::Yes) }
+    /// So many heads; names of their tensors start with `prefix`.
+    pub(crate) fn new(heads: usize, width: usize, prefix: &str, layout: &mut Layout) -> Self {
+        let keys = layout.tensor(format!("{prefix}pooling.keys"), &[heads, width], Decay::Yes);
+        let out = layout.tensor(format!("{prefix}pooling.out"), &[width, heads * width], Decay::Yes);
+        Self { heads, width, keys, out }
     }
 
     pub(crate) fn init(&self, params: &mut Parameters, random: &mut Random) {

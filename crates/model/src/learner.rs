@@ -4,6 +4,7 @@ use crate::loss::Mask;
 use crate::parameters::Parameters;
 use crate::schedule::Progress;
 use retreever_data::{Embeddings, Ragged};
+use retreever_tree::Level;
 
 /// What one step of training sees besides the batch.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,15 @@ pub enum Reads {
     Pooled,
 }
 
+/// A part of what is learned.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The names of its tensors.
+    pub tensors: Vec<String>,
+    /// The level that shows best what it is worth; the finest for nothing.
+    pub level: Option<Level>,
+}
+
 /// Something with parameters and a loss.
 pub trait Learner {
     /// What is learned.
@@ -53,6 +63,16 @@ pub trait Learner {
         None
     }
 
+    /// What may be taken back by itself, in this order.
+    fn parts(&self) -> Vec<Part> {
+        Vec::new()
+    }
+
+    /// From here on, items are represented at this level; at the finest for nothing.
+    fn show(&mut self, level: Option<Level>) {
+        let _ = level;
+    }
+
     /// What is done once, when training is over, with a look at all documents.
     fn finish(&mut self, documents: &dyn Embeddings) {
         let _ = documents;
@@ -65,7 +85,7 @@ pub trait Learner {
     /// to `grads`.
     fn learn(&mut self, batch: &Ragged, lesson: Lesson<'_>, grads: &mut Parameters) -> f64;
 
-    /// Appends the finest representation of each item of a batch to `rows`.
+    /// Appends the representation of each item of a batch to `rows`: the finest, or that of [`Learner::show`].
     fn represent(&mut self, batch: &Ragged, rows: &mut Vec<f32>);
 
     /// The width of that representation.

@@ -72,7 +72,7 @@ impl Comparison {
     pub fn best_log_scale(&mut self, reached: &Reached, level: Level, mask: &Mask) -> f64 {
         const HALVINGS: usize = 12;
         self.compare(reached, level, 1.0);
-        let (mut low, mut high) = (0.0, 10.0);
+        let (mut low, mut high) = (0.0, 14.0);
         let mut scaled = Vec::new();
         for _ in 0..HALVINGS {
             let middle = f64::midpoint(low, high);

@@ -4,7 +4,7 @@ use crate::optimizer::AdamWConfig;
 use crate::propagation::PropagationConfig;
 use crate::scale::ScaleConfig;
 use crate::schedule::{LearningRate, Levels, Weighting};
-use crate::split::{CrossAttentionConfig, LinearConfig, LinearStart, SplitConfig};
+use crate::split::{Coarse, CrossAttentionConfig, LinearConfig, LinearStart, SplitConfig};
 use crate::train::TrainConfig;
 use crate::tree::{Tree, TreeConfig};
 use crate::tree_learner::{Finish, TreeLearner};
@@ -41,17 +41,19 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// What works on a laptop in minutes: linear splits that start small and grow with depth, behind learned pooling and a
-    /// residual trunk, trained at all levels at once, each with a scale that fits its distances, and refined at the end. It
-    /// starts from the encoder's own ranking instead of having to find it again.
+    /// What works on a laptop in minutes: linear splits that start small and grow with depth, so that the tree starts with
+    /// the encoder's own ranking instead of having to find it again. The lower ones stay, behind a trunk that learns as an
+    /// adapter does; the upper ones learn at all levels at once, each with a scale that fits its distances, behind a trunk
+    /// and learned pooling of their own. The tree is refined at the end.
     pub fn laptop() -> Self {
         Self {
             split: SplitConfig::Linear(LinearConfig {
-                pooling_heads: 8,
+                pooling_heads: 0,
                 trunk: Some(TrunkConfig::Mlp { hidden: 1024, dropout: 0.5 }),
-                start: LinearStart::Growing { deviation: 0.25, growth: std::f64::consts::SQRT_2 },
+                coarse: Some(Coarse { levels: 6, pooling_heads: 8 }),
+                start: LinearStart::Growing { deviation: 0.08, growth: std::f64::consts::SQRT_2 },
             }),
-            scale: ScaleConfig::Fitted { times: 2.0, max: 1000.0 },
+            scale: ScaleConfig::Fitted { times: 1.0, max: 1e6 },
             levels: Levels::All(Weighting::Linear),
             batch: 512,
             neighbours: 16,

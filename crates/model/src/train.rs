@@ -194,23 +194,32 @@ fn adopt(learner: &mut dyn Learner, params: &Parameters) {
     learner.settle();
 }
 
-/// Keeps as little of what was learned as validates about as well as any share of it: twenty thousand pairs teach what holds
-/// for them alone, too, and nearer to the start there is less of that.
+/// Keeps as little of each part of what was learned as validates about as well as any share of it: twenty thousand pairs
+/// teach what holds for them alone, too, and nearer to the start there is less of that.
 fn take_back(learner: &mut dyn Learner, best: &mut Best, mut score: impl FnMut(&mut dyn Learner) -> f64) {
-    const SHARES: [f32; 3] = [0.5, 0.7, 0.85];
+    const SHARES: [f32; 4] = [0.5, 0.7, 0.85, 1.0];
     /// Scores of a thousand queries that are no farther apart say nothing.
     const ABOUT: f64 = 0.003;
     let Some(start) = learner.start().cloned() else { return };
-    let shares = SHARES.map(|share| {
-        let mut params = start.clone();
-        let both = params.as_mut_slice().iter_mut().zip(best.params.as_slice());
-        both.for_each(|(value, learned)| *value += share * (learned - *value));
-        adopt(learner, &params);
-        Best { step: best.step, share, score: score(learner), params }
-    });
-    let most = shares.iter().map(|kept| kept.score).fold(best.score, f64::max);
-    if let Some(kept) = shares.into_iter().find(|kept| kept.score >= most - ABOUT) {
-        *best = kept;
+    for part in learner.parts() {
+        learner.show(part.level);
+        let shares = SHARES.map(|share| {
+            let mut params = best.params.clone();
+            for (entry, start) in start.iter().filter(|(entry, _)| part.tensors.contains(&entry.name)) {
+                let learned = params.by_name_mut(&entry.name).expect("the same tensors");
+                learned
+                    .iter_mut()
+                    .zip(start)
+                    .for_each(|(value, start)| *value = start + share * (*value - start));
+            }
+            adopt(learner, &params);
+            Best { step: best.step, share, score: score(learner), params }
+        });
+        learner.show(None);
+        let most = shares.iter().map(|kept| kept.score).fold(f64::MIN, f64::max);
+        if let Some(kept) = shares.into_iter().find(|kept| kept.score >= most - ABOUT) {
+            *best = kept;
+        }
     }
     adopt(learner, &best.params);
 }

@@ -32,10 +32,13 @@ impl TreeConfig {
     /// Whether a tree can be made of it, or what is wrong.
     pub fn check(&self) -> Result<(), String> {
         let sizes = match &self.split {
-            SplitConfig::Linear(LinearConfig { trunk: Some(TrunkConfig::Mlp { hidden, .. }), .. }) => {
-                vec![("hidden", *hidden)]
+            SplitConfig::Linear(LinearConfig { trunk, coarse, .. }) => {
+                let hidden = match trunk {
+                    Some(TrunkConfig::Mlp { hidden, .. }) => Some(("hidden", *hidden)),
+                    _ => None,
+                };
+                hidden.into_iter().chain(coarse.map(|coarse| ("levels", coarse.levels))).collect()
             }
-            SplitConfig::Linear(_) => vec![],
             SplitConfig::Mlp(config) => vec![("hidden", config.hidden)],
             SplitConfig::CrossAttention(config) => vec![
                 ("heads", config.heads),
@@ -190,7 +193,8 @@ impl Tree {
         let back =
             propagation::Backward { params: &self.params, logits: &kept.logits, reached, grad: grad_reach };
         self.propagation.backward(back, grad_logits, grads);
-        let back = split::Backward { params: &self.params, batch, pass, kept, grad: grad_logits };
+        let back =
+            split::Backward { params: &self.params, batch, pass, kept, grad: grad_logits, mask: step.mask };
         self.split.backward(back, grads);
         loss
     }
@@ -200,10 +204,9 @@ impl Tree {
         self.split.forward(&self.params, batch, pass, &mut room.kept);
     }
 
-    /// Adds to the bias of every split node.
+    /// Adds to the logits of every item: one number for each split node.
     pub(crate) fn shift(&mut self, shift: &[f32]) {
-        let biases = &mut self.params[self.split.biases()];
-        biases.iter_mut().zip(shift).for_each(|(bias, shift)| *bias += shift);
+        self.split.shift(&mut self.params, shift);
     }
 
     fn route(&self, batch: &Ragged, pass: Pass, level: Level, room: &mut Workspace) {

@@ -1,10 +1,12 @@
 //! A tree in training: which levels each step is trained at, and what is done at the end.
 
-use crate::learner::{Learner, Lesson, Reads, Similarity};
+use crate::learner::{Learner, Lesson, Part, Reads, Similarity};
 use crate::parameters::Parameters;
 use crate::schedule::Levels;
+use crate::split::COARSE;
 use crate::tree::{Step, Tree, Workspace};
 use retreever_data::{Embeddings, Ragged};
+use retreever_tree::Level;
 use serde::{Deserialize, Serialize};
 
 /// What is done with a tree when its training is over.
@@ -24,13 +26,14 @@ pub struct TreeLearner {
     levels: Levels,
     finish: Finish,
     start: Option<Parameters>,
+    shown: Option<Level>,
     room: Workspace,
 }
 
 impl TreeLearner {
     /// Trains `tree` at these levels.
     pub fn new(tree: Tree, levels: Levels) -> Self {
-        Self { tree, levels, finish: Finish::AsTrained, start: None, room: Workspace::default() }
+        Self { tree, levels, finish: Finish::AsTrained, start: None, shown: None, room: Workspace::default() }
     }
 
     /// The same with another end. What it is now is its start.
@@ -49,6 +52,10 @@ impl TreeLearner {
         let step = documents.len().div_ceil(SAMPLE).max(1);
         (0..documents.len()).step_by(step).for_each(|item| documents.append_pooled(item, &mut batch));
         self.tree.centre(batch.pooled());
+    }
+
+    fn shown(&self) -> Level {
+        self.shown.unwrap_or(self.tree.config().depth.leaf_level())
     }
 
     /// The tree as it is.
@@ -83,6 +90,21 @@ impl Learner for TreeLearner {
         self.start.as_ref()
     }
 
+    fn parts(&self) -> Vec<Part> {
+        let names = self.tree.params().iter().map(|(entry, _)| entry.name.clone());
+        let (coarse, rest): (Vec<_>, Vec<_>) = names.partition(|name| name.starts_with(COARSE));
+        let levels = self.tree.config().split.coarse_levels();
+        let level = self.tree.config().depth.levels().nth(levels.saturating_sub(1));
+        [Part { tensors: coarse, level }, Part { tensors: rest, level: None }]
+            .into_iter()
+            .filter(|part| !part.tensors.is_empty())
+            .collect()
+    }
+
+    fn show(&mut self, level: Option<Level>) {
+        self.shown = level;
+    }
+
     fn finish(&mut self, documents: &dyn Embeddings) {
         match self.finish {
             Finish::AsTrained => {}
@@ -104,12 +126,12 @@ impl Learner for TreeLearner {
     }
 
     fn represent(&mut self, batch: &Ragged, rows: &mut Vec<f32>) {
-        let leaves = self.tree.config().depth.leaf_level();
-        self.tree.represent(batch, leaves, &mut self.room, rows);
+        let level = self.shown();
+        self.tree.represent(batch, level, &mut self.room, rows);
     }
 
     fn width(&self) -> usize {
-        self.tree.config().depth.leaves()
+        self.shown().width()
     }
 
     fn similarity(&self) -> Similarity {

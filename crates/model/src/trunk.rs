@@ -63,21 +63,22 @@ impl Kept {
 
 impl Dense {
     fn new(name: &str, out: usize, inner: usize, layout: &mut Layout) -> Self {
-        let weight = layout.tensor(format!("trunk.{name}.weight"), &[out, inner], Decay::Yes);
-        Self { weight, bias: layout.tensor(format!("trunk.{name}.bias"), &[out], Decay::No), out }
+        let weight = layout.tensor(format!("{name}.weight"), &[out, inner], Decay::Yes);
+        Self { weight, bias: layout.tensor(format!("{name}.bias"), &[out], Decay::No), out }
     }
 }
 
 impl Trunk {
-    pub(crate) fn new(config: TrunkConfig, width: usize, layout: &mut Layout) -> Self {
+    /// A trunk; names of its tensors start with `prefix`.
+    pub(crate) fn new(config: TrunkConfig, width: usize, prefix: &str, layout: &mut Layout) -> Self {
+        let mut dense =
+            |name: &str, out, inner| Dense::new(&format!("{prefix}trunk.{name}"), out, inner, layout);
         let (hidden, dropout) = match config {
             TrunkConfig::Linear => (None, 0.0),
-            TrunkConfig::Mlp { hidden, dropout } => {
-                (Some(Dense::new("hidden", hidden, width, layout)), dropout)
-            }
+            TrunkConfig::Mlp { hidden, dropout } => (Some(dense("hidden", hidden, width)), dropout),
         };
         let inner = hidden.as_ref().map_or(width, |hidden| hidden.out);
-        Self { width, hidden, dropout, last: Dense::new("last", width, inner, layout) }
+        Self { width, hidden, dropout, last: dense("last", width, inner) }
     }
 
     pub(crate) fn init(&self, params: &mut Parameters, random: &mut Random) {

@@ -56,8 +56,10 @@ pub enum Choice {
 /// An ingredient of the default recipe. (Without all levels in every step it is [`Recipe::Tree`].)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ingredient {
-    /// The heads that look at the tokens.
+    /// The heads through which the upper levels look at the tokens.
     Heads,
+    /// That the upper levels look for themselves, and the others stay where they start.
+    Coarse,
     /// The trunk before the splits.
     Trunk,
     /// What the trunk drops.
@@ -66,19 +68,28 @@ pub enum Ingredient {
     Start,
     /// Neighbours in batches.
     Neighbours,
-    /// Scales that start above the best.
+    /// A scale for each level, that starts where it fits.
     Scale,
     /// What is done when training is over.
     Finish,
 }
 
 impl Ingredient {
-    const ALL: [Self; 7] =
-        [Self::Heads, Self::Trunk, Self::Dropout, Self::Start, Self::Neighbours, Self::Scale, Self::Finish];
+    const ALL: [Self; 8] = [
+        Self::Heads,
+        Self::Coarse,
+        Self::Trunk,
+        Self::Dropout,
+        Self::Start,
+        Self::Neighbours,
+        Self::Scale,
+        Self::Finish,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Self::Heads => "heads",
+            Self::Coarse => "coarse",
             Self::Trunk => "trunk",
             Self::Dropout => "dropout",
             Self::Start => "start",
@@ -92,7 +103,12 @@ impl Ingredient {
     fn leave_out(self, recipe: &mut model::Recipe) {
         let SplitConfig::Linear(linear) = &mut recipe.split else { return };
         match self {
-            Self::Heads => linear.pooling_heads = 0,
+            Self::Heads => {
+                if let Some(coarse) = &mut linear.coarse {
+                    coarse.pooling_heads = 0;
+                }
+            }
+            Self::Coarse => linear.coarse = None,
             Self::Trunk => linear.trunk = None,
             Self::Dropout => {
                 if let Some(TrunkConfig::Mlp { dropout, .. }) = &mut linear.trunk {
@@ -102,8 +118,8 @@ impl Ingredient {
             Self::Start => linear.start = LinearStart::Uniform,
             Self::Neighbours => recipe.neighbours = 1,
             Self::Scale => {
-                if let ScaleConfig::Fitted { times, .. } = &mut recipe.scale {
-                    *times = 1.0;
+                if let ScaleConfig::Fitted { max, .. } = recipe.scale {
+                    recipe.scale = ScaleConfig::Shared { start: 300.0, max };
                 }
             }
             Self::Finish => recipe.finish = Finish::AsTrained,

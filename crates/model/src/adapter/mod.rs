@@ -7,14 +7,13 @@
 
 mod projection;
 
+use crate::cosine::{Cosines, SCALE};
 use crate::learner::{Learner, Lesson, Reads, Similarity};
-use crate::loss;
 use crate::parameters::{Decay, Layout, Parameters, Tensor};
 use crate::random::Random;
 use crate::trunk::{self, Trunk, TrunkConfig};
 use projection::Projection;
 use retreever_data::Ragged;
-use retreever_kernels::gemm::{Mat, MatMut, Write, gemm_single};
 use serde::{Deserialize, Serialize};
 
 /// Which adapter, and its sizes.
@@ -36,9 +35,6 @@ pub enum AdapterConfig {
         largest: usize,
     },
 }
-
-/// The scale of the adapters' loss: where it starts and what it never exceeds.
-const SCALE: (f64, f64) = (20.0, 100.0);
 
 /// An adapter that can be trained.
 pub struct Adapter {
@@ -63,9 +59,7 @@ struct Room {
     adapted: Vec<f32>, // [items, width]
     unit: Vec<f32>,    // [items, size]: prefixes of length 1
     norms: Vec<f32>,
-    similarity: Vec<f32>,
-    grad_similarity: Vec<f32>,
-    grad_unit: Vec<f32>,
+    cosines: Cosines,
     grad: Vec<f32>, // [items, width]
 }
 
@@ -74,9 +68,11 @@ impl Adapter {
     pub fn new(config: AdapterConfig, width: usize, seed: u64) -> Self {
         let mut layout = Layout::default();
         let (map, out) = match config {
-            AdapterConfig::Linear => (Map::Trunk(Trunk::new(TrunkConfig::Linear, width, &mut layout)), width),
+            AdapterConfig::Linear => {
+                (Map::Trunk(Trunk::new(TrunkConfig::Linear, width, "", &mut layout)), width)
+            }
             AdapterConfig::Mlp { hidden, dropout } => {
-                (Map::Trunk(Trunk::new(TrunkConfig::Mlp { hidden, dropout }, width, &mut layout)), width)
+                (Map::Trunk(Trunk::new(TrunkConfig::Mlp { hidden, dropout }, width, "", &mut layout)), width)
             }
             AdapterConfig::Matryoshka { largest } => {
                 (Map::Projection(Projection::new(width, largest, &mut layout)), largest)
@@ -161,35 +157,23 @@ impl Learner for Adapter {
     }
 
     fn learn(&mut self, batch: &Ragged, lesson: Lesson<'_>, grads: &mut Parameters) -> f64 {
-        let (width, pairs, scale) = (self.width, batch.len() / 2, self.scale());
+        let (width, scale) = (self.width, self.scale());
         let sizes = self.sizes();
         self.adapt(batch, Some(lesson.seed));
-        let Room { trunk: kept, adapted, unit, norms, similarity, grad_similarity, grad_unit, grad } =
-            &mut self.room;
+        let Room { trunk: kept, adapted, unit, norms, cosines, grad } = &mut self.room;
         grad.clear();
         grad.resize(adapted.len(), 0.0);
         let mut total = 0.0;
         for (size, weight) in sizes {
             normalise(adapted, width, size, unit, norms);
-            let (queries, documents) = unit.split_at(pairs * size);
-            let (queries, documents) = (Mat::new(queries, pairs, size), Mat::new(documents, pairs, size));
-            similarity.resize(pairs * pairs, 0.0);
-            gemm_single(queries, documents.t(), MatMut::new(similarity, pairs, pairs), Write::Set);
-            similarity.iter_mut().for_each(|s| *s *= scale as f32);
-            let outcome = loss::cross_entropy(similarity, lesson.mask, pairs, grad_similarity);
+            let outcome = cosines.info_nce(unit, size, scale, lesson.mask);
             total += outcome.loss * weight;
             grads[self.log_scale][0] += (outcome.grad_log_scale * weight) as f32;
-            grad_similarity.iter_mut().for_each(|g| *g *= (scale * weight) as f32);
-            grad_unit.resize(2 * pairs * size, 0.0);
-            let (to_queries, to_documents) = grad_unit.split_at_mut(pairs * size);
-            let flow = Mat::new(grad_similarity, pairs, pairs);
-            gemm_single(flow, documents, MatMut::new(to_queries, pairs, size), Write::Set);
-            gemm_single(flow.t(), queries, MatMut::new(to_documents, pairs, size), Write::Set);
             // Of x / |x| the gradient is (g - (g . u) u) / |x|, where u = x / |x|.
-            for (item, (g, u)) in grad_unit.chunks_exact(size).zip(unit.chunks_exact(size)).enumerate() {
+            for (item, (g, u)) in cosines.grad().chunks_exact(size).zip(unit.chunks_exact(size)).enumerate() {
                 let along: f32 = g.iter().zip(u).map(|(g, u)| g * u).sum();
                 for ((out, g), u) in grad[item * width..][..size].iter_mut().zip(g).zip(u) {
-                    *out += (g - along * u) / norms[item];
+                    *out += weight as f32 * (g - along * u) / norms[item];
                 }
             }
         }

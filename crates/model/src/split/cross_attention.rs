@@ -142,8 +142,8 @@ impl Split for CrossAttention {
         }
     }
 
-    fn biases(&self) -> Tensor {
-        self.node_bias
+    fn shift(&self, params: &mut Parameters, shift: &[f32]) {
+        super::add(&mut params[self.node_bias], shift);
     }
 
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut AllKept) {

@@ -5,17 +5,23 @@
 //! small logits the total variation distance is close to an L1 distance of random projections, in which every leaf adds
 //! up its ancestors, each with its sign. These sums are a Haar transform of the splits. With a growth of the square root
 //! of 2 it is an orthogonal one: no split outweighs another, and the leaves see what the splits see.
+//!
+//! So the splits next to the leaves need not learn: the trunk before them can, as the adapter that it would be by itself,
+//! and the tree ranks as that adapter does. The few splits of the upper levels cannot stand for all of an embedding. They
+//! learn what matters most, by the distances of the tree, and look through a trunk of their own ([`Coarse`]).
 
 use super::directions::{self, dot, mean};
+use super::view::{self, View};
 use super::{Backward, Kept as AllKept, Pass, Scope, Split, uniform};
-use crate::attention_pooling::{self, AttentionPooling};
+use crate::cosine::{self, Cosines};
 use crate::dense;
 use crate::parameters::{Decay, Layout, Parameters, Tensor};
 use crate::random::Random;
-use crate::trunk::{self, Trunk, TrunkConfig};
+use crate::trunk::TrunkConfig;
 use retreever_data::Ragged;
 use retreever_kernels::gemm::Mat;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Where splits start, and what they look at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,9 +31,32 @@ pub struct Config {
     pub pooling_heads: usize,
     /// What is made of the pooled embedding before it is split.
     pub trunk: Option<TrunkConfig>,
+    /// Whether the upper levels look for themselves.
+    pub coarse: Option<Coarse>,
     /// How splits start.
     pub start: Start,
 }
+
+/// The upper levels look for themselves: through heads and a trunk of their own, which learn with these splits by the
+/// distances of the tree. All other splits stay where they start, and what they look through learns by cosines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Coarse {
+    /// How many levels, from the root on.
+    pub levels: usize,
+    /// How many heads; the trunk is made like the other.
+    pub pooling_heads: usize,
+}
+
+impl Config {
+    /// How many heads look at tokens at all.
+    pub(super) fn heads(&self) -> usize {
+        self.pooling_heads + self.coarse.map_or(0, |coarse| coarse.pooling_heads)
+    }
+}
+
+/// What the names of tensors of the upper levels start with, where these look for themselves.
+pub(crate) const COARSE: &str = "coarse.";
 
 /// How splits start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,7 +66,9 @@ pub enum Start {
     #[default]
     Uniform,
     /// At right angles as far as there is room, with a deviation of logits that grows with the level; fitted to documents,
-    /// also where these can be halved, and with biases so that the mean item is split evenly.
+    /// also where these can be halved, and with biases so that the mean item is split evenly. (Trees whose files say
+    /// `growing` have no gains beside their directions.)
+    #[serde(rename = "growing-gains")]
     Growing {
         /// The deviation of logits, on the mean of the levels.
         deviation: f64,
@@ -46,158 +77,178 @@ pub enum Start {
     },
 }
 
-/// What the trunk leaves for the way back, and room for the gradient of its result.
+/// What the views leave for the way back, and room for one part at a time.
 #[derive(Default)]
 pub(super) struct Kept {
-    pooling: attention_pooling::Kept,
-    trunk: trunk::Kept,
-    grad: Vec<f32>, // [items, width]
+    views: Vec<view::Kept>,
+    logits: Vec<f32>, // [items, nodes of a part]
+    grad: Vec<f32>,   // [items, width]
+    cosines: Cosines,
 }
 
 /// See the module.
 pub struct Linear {
     scope: Scope,
     start: Start,
-    pooling: Option<AttentionPooling>,
-    trunk: Option<Trunk>,
-    weight: Tensor, // [nodes, width]
-    bias: Tensor,   // [nodes]
+    parts: Vec<Part>,
+}
+
+/// Splits that look through one view. Logits are `gain (w . x + b)`.
+struct Part {
+    nodes: Range<usize>,
+    view: View,
+    learns: Learns,
+    gains: Vec<f32>, // [nodes]
+    weight: Tensor,  // [nodes, width]
+    bias: Tensor,    // [nodes]
+}
+
+/// What a part learns, and by what.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Learns {
+    /// Splits and view, by the distances of the tree.
+    All,
+    /// The view alone, by the cosines of what it makes.
+    View,
 }
 
 impl Linear {
     pub(super) fn new(config: &Config, scope: Scope, layout: &mut Layout) -> Self {
         let nodes = scope.end.start();
-        Self {
-            scope,
-            start: config.start,
-            pooling: (config.pooling_heads > 0)
-                .then(|| AttentionPooling::new(config.pooling_heads, scope.width, layout)),
-            trunk: config.trunk.map(|trunk| Trunk::new(trunk, scope.width, layout)),
-            weight: layout.tensor("split.weight", &[nodes, scope.width], Decay::Yes),
-            bias: layout.tensor("split.bias", &[nodes], Decay::No),
-        }
+        let gains = gains(config.start, scope);
+        let mut part = |prefix: &str, heads, nodes: Range<usize>, learns| {
+            let view = View::new((heads, config.trunk), scope.width, prefix, layout);
+            let decay = if learns == Learns::All { Decay::Yes } else { Decay::No };
+            let shape = [nodes.len(), scope.width];
+            let weight = layout.tensor(format!("{prefix}split.weight"), &shape, decay);
+            let bias = layout.tensor(format!("{prefix}split.bias"), &shape[..1], Decay::No);
+            Part { gains: gains[nodes.clone()].to_vec(), nodes, view, learns, weight, bias }
+        };
+        let parts = match config.coarse {
+            Some(coarse) if coarse.levels < scope.end.get() => {
+                let upper = (1 << coarse.levels) - 1;
+                vec![
+                    part("", config.pooling_heads, upper..nodes, Learns::View),
+                    part(COARSE, coarse.pooling_heads, 0..upper, Learns::All),
+                ]
+            }
+            Some(coarse) => vec![part("", coarse.pooling_heads, 0..nodes, Learns::All)],
+            None => vec![part("", config.pooling_heads, 0..nodes, Learns::All)],
+        };
+        Self { scope, start: config.start, parts }
     }
 
-    /// The deviation of the logits of each level at the start.
-    fn deviations(&self, deviation: f64, growth: f64) -> Vec<f64> {
-        let levels = self.scope.end.get();
-        let raw: Vec<f64> = (0..levels).map(|level| growth.powi(level as i32)).collect();
-        let mean = raw.iter().sum::<f64>() / levels as f64;
-        raw.into_iter().map(|raw| raw * deviation / mean).collect()
+    /// All directions, `[nodes, width]`.
+    fn directions(&self, params: &Parameters) -> Vec<f32> {
+        let mut parts: Vec<&Part> = self.parts.iter().collect();
+        parts.sort_by_key(|part| part.nodes.start);
+        parts.iter().flat_map(|part| &params[part.weight]).copied().collect()
     }
 
-    /// Multiplies the directions of each level with `factor` of the length that gives its logits their deviation.
-    fn stretch(&self, mut weights: &mut [f32], (deviation, growth): (f64, f64), factor: impl Fn(f32) -> f32) {
+    /// Splits along these directions, whose logits are 0 for `centre`.
+    fn point(&self, params: &mut Parameters, directions: &[f32], centre: &[f32]) {
         let width = self.scope.width;
-        for (level, deviation) in self.deviations(deviation, growth).into_iter().enumerate() {
-            let (level, below) = weights.split_at_mut((1 << level) * width);
-            let factor = factor((deviation * (width as f64).sqrt()) as f32);
-            level.iter_mut().for_each(|w| *w *= factor);
-            weights = below;
+        for part in &self.parts {
+            let directions = &directions[part.nodes.start * width..part.nodes.end * width];
+            params[part.weight].copy_from_slice(directions);
+            let biases = directions.chunks_exact(width).map(|direction| -dot(direction, centre));
+            params[part.bias].iter_mut().zip(biases).for_each(|(bias, to)| *bias = to);
         }
     }
+}
 
-    /// What the trunk maps: the batch's pooled embeddings, or those of the learned pooling.
-    fn pooled<'a>(&self, batch: &'a Ragged, kept: &'a attention_pooling::Kept) -> &'a [f32] {
-        if self.pooling.is_some() { kept.pooled() } else { batch.pooled() }
-    }
-
-    /// What is split: pooled embeddings, or what the trunk has made of them.
-    fn split_of<'a>(&self, batch: &'a Ragged, kept: &'a Kept) -> Mat<'a> {
-        let rows = if self.trunk.is_some() { kept.trunk.unit() } else { self.pooled(batch, &kept.pooling) };
-        Mat::new(rows, batch.len(), self.scope.width)
-    }
+/// What the logit of each node is multiplied with: where splits start growing with depth, an item's projection on a
+/// direction deviates by about one over the root of the width.
+fn gains(start: Start, scope: Scope) -> Vec<f32> {
+    let levels = scope.end.get();
+    let gain = |level: usize| match start {
+        Start::Uniform => 1.0,
+        Start::Growing { deviation, growth } => {
+            let total: f64 = (0..levels).map(|level| growth.powi(level as i32)).sum();
+            growth.powi(level as i32) / total * levels as f64 * deviation * (scope.width as f64).sqrt()
+        }
+    };
+    (0..levels).flat_map(|level| vec![gain(level) as f32; 1 << level]).collect()
 }
 
 impl Split for Linear {
     fn init(&self, params: &mut Parameters, random: &mut Random) {
-        if let Some(pooling) = &self.pooling {
-            pooling.init(params, random);
-        }
-        if let Some(trunk) = &self.trunk {
-            trunk.init(params, random);
-        }
+        self.parts.iter().for_each(|part| part.view.init(params, random));
+        let width = self.scope.width;
+        let mut directions = vec![0.0; self.scope.end.start() * width];
         match self.start {
-            Start::Uniform => {
-                uniform(&mut params[self.weight], 1.0 / (self.scope.width as f64).sqrt(), random)
-            }
-            Start::Growing { deviation, growth } => {
-                directions::random(&mut params[self.weight], self.scope.width, random);
-                self.stretch(&mut params[self.weight], (deviation, growth), |length| length);
-            }
+            Start::Uniform => uniform(&mut directions, 1.0 / (width as f64).sqrt(), random),
+            Start::Growing { .. } => directions::random(&mut directions, width, random),
         }
-        params[self.bias].fill(0.0);
+        self.point(params, &directions, &vec![0.0; width]);
     }
 
     fn centre(&self, params: &mut Parameters, sample: &[f32]) {
-        let Start::Growing { deviation, growth } = self.start else { return };
-        // A trunk starts by bringing embeddings to length 1.
-        let length = |x: &[f32]| if self.trunk.is_some() { dot(x, x).sqrt().max(1e-12) } else { 1.0 };
+        let Start::Growing { .. } = self.start else { return };
+        let (width, normalises) = (self.scope.width, self.parts.iter().any(|part| part.view.normalises()));
+        let length = |x: &[f32]| if normalises { dot(x, x).sqrt().max(1e-12) } else { 1.0 };
         let seen = |x: &[f32]| {
             let length = length(x);
             x.iter().map(|number| number / length).collect::<Vec<f32>>()
         };
-        let sample: Vec<f32> = sample.chunks_exact(self.scope.width).flat_map(seen).collect();
-        let weights = &mut params[self.weight];
-        self.stretch(weights, (deviation, growth), |length| 1.0 / length);
-        directions::halving(weights, self.scope.width, &sample);
-        self.stretch(weights, (deviation, growth), |length| length);
-        let mean = mean(sample.chunks_exact(self.scope.width), self.scope.width);
-        for node in 0..self.scope.end.start() {
-            let weights = &params[self.weight][node * self.scope.width..][..self.scope.width];
-            params[self.bias][node] = -dot(weights, &mean);
-        }
+        let sample: Vec<f32> = sample.chunks_exact(width).flat_map(seen).collect();
+        let mut directions = self.directions(params);
+        directions::halving(&mut directions, width, &sample);
+        self.point(params, &directions, &mean(sample.chunks_exact(width), width));
     }
 
-    fn biases(&self) -> Tensor {
-        self.bias
+    fn shift(&self, params: &mut Parameters, shift: &[f32]) {
+        for part in &self.parts {
+            let shifts = shift[part.nodes.clone()].iter().zip(&part.gains);
+            params[part.bias].iter_mut().zip(shifts).for_each(|(bias, (shift, gain))| *bias += shift / gain);
+        }
     }
 
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut AllKept) {
-        let (nodes, width) = (pass.end.start(), self.scope.width);
-        let Kept { pooling, trunk, .. } = &mut kept.linear;
-        if let Some(map) = &self.pooling {
-            map.forward(params, batch, pass.dropout, pooling);
+        let (end, width) = (pass.end.start(), self.scope.width);
+        let Kept { views, logits: scored, .. } = &mut kept.linear;
+        views.resize_with(self.parts.len(), Default::default);
+        kept.logits.resize(batch.len() * end, 0.0);
+        for (part, kept_view) in self.parts.iter().zip(views).filter(|(part, _)| part.nodes.start < end) {
+            let nodes = part.nodes.start..part.nodes.end.min(end);
+            let seed = pass.dropout.map(|seed| seed ^ (nodes.start as u64) << 20);
+            part.view.forward(params, batch, seed, kept_view);
+            let seen = Mat::new(part.view.seen(batch, kept_view), batch.len(), width);
+            let (weight, bias) =
+                (&params[part.weight][..nodes.len() * width], &params[part.bias][..nodes.len()]);
+            scored.resize(batch.len() * nodes.len(), 0.0);
+            dense::forward(seen, weight, bias, scored);
+            for (logits, scored) in kept.logits.chunks_exact_mut(end).zip(scored.chunks_exact(nodes.len())) {
+                let scored = scored.iter().zip(&part.gains).map(|(logit, gain)| logit * gain);
+                logits[nodes.clone()].iter_mut().zip(scored).for_each(|(logit, scored)| *logit = scored);
+            }
         }
-        if let Some(map) = &self.trunk {
-            map.forward(params, self.pooled(batch, pooling), pass.dropout, trunk);
-        }
-        kept.logits.resize(batch.len() * nodes, 0.0);
-        let x = self.split_of(batch, &kept.linear);
-        dense::forward(
-            x,
-            &params[self.weight][..nodes * width],
-            &params[self.bias][..nodes],
-            &mut kept.logits,
-        );
     }
 
     fn backward(&self, step: Backward<'_>, grads: &mut Parameters) {
-        let (nodes, width) = (step.pass.end.start(), self.scope.width);
-        let kept = &mut step.kept.linear;
-        let x = self.split_of(step.batch, kept);
-        dense::par_gemm(
-            Mat::new(step.grad, x.rows(), nodes).t(),
-            x,
-            &mut grads[self.weight][..nodes * width],
-        );
-        dense::add_columns(step.grad, &mut grads[self.bias][..nodes]);
-        if self.pooling.is_none() && self.trunk.is_none() {
-            return;
-        }
-        kept.grad.resize(step.batch.len() * width, 0.0);
-        let weight = &step.params[self.weight][..nodes * width];
-        dense::backward_input(step.grad, weight, width, &mut kept.grad);
-        let mut grad = &kept.grad[..];
-        if let Some(map) = &self.trunk {
-            let pooled = self.pooled(step.batch, &kept.pooling);
-            map.backward(step.params, pooled, &mut kept.trunk, grad, grads);
-            if self.pooling.is_some() {
-                grad = map.input_grad(step.params, &mut kept.trunk);
+        let (end, width) = (step.pass.end.start(), self.scope.width);
+        let Kept { views, logits, grad, cosines } = &mut step.kept.linear;
+        for (part, kept) in self.parts.iter().zip(views).filter(|(part, _)| part.nodes.start < end) {
+            let seen = part.view.seen(step.batch, kept);
+            if part.learns == Learns::View {
+                cosines.info_nce(seen, width, cosine::SCALE.0, step.mask);
+                part.view.backward(step.params, step.batch, kept, cosines.grad(), grads);
+                continue;
             }
-        }
-        if let Some(map) = &self.pooling {
-            map.backward(step.params, step.batch, &mut kept.pooling, grad, grads);
+            let nodes = part.nodes.start..part.nodes.end.min(end);
+            logits.clear();
+            for row in step.grad.chunks_exact(end) {
+                logits.extend(row[nodes.clone()].iter().zip(&part.gains).map(|(grad, gain)| grad * gain));
+            }
+            let (seen, flow) =
+                (Mat::new(seen, step.batch.len(), width), Mat::new(logits, step.batch.len(), nodes.len()));
+            dense::par_gemm(flow.t(), seen, &mut grads[part.weight][..nodes.len() * width]);
+            dense::add_columns(logits, &mut grads[part.bias][..nodes.len()]);
+            if part.view.learns() {
+                grad.resize(step.batch.len() * width, 0.0);
+                dense::backward_input(logits, &step.params[part.weight][..nodes.len() * width], width, grad);
+                part.view.backward(step.params, step.batch, kept, grad, grads);
+            }
         }
     }
 }
@@ -212,17 +263,19 @@ mod tests {
         let start = Start::Growing { deviation: 0.5, growth: 2.0 };
         let mut layout = Layout::default();
         let scope = Scope { width: 64, end: Level::ROOT.below().below().below() };
-        let split = Linear::new(&Config { pooling_heads: 0, trunk: None, start }, scope, &mut layout);
-        assert_eq!(split.deviations(0.5, 2.0), [1.5 / 7.0, 3.0 / 7.0, 6.0 / 7.0]);
+        let split = Linear::new(&Config { start, ..Config::default() }, scope, &mut layout);
+        let deviations: Vec<f32> = split.parts[0].gains.iter().map(|gain| gain / 8.0).collect();
+        let expected = [1.5, 3.0, 3.0, 6.0, 6.0, 6.0, 6.0].map(|deviation| deviation / 7.0);
+        assert!(
+            deviations.iter().zip(expected).all(|(a, b): (&f32, f32)| (a - b).abs() < 1e-6),
+            "{deviations:?}"
+        );
         let mut params = Parameters::zeros(layout);
         split.init(&mut params, &mut Random::new(1, 1));
-        let norm =
-            |node: usize| params[split.weight][node * 64..][..64].iter().map(|w| w * w).sum::<f32>().sqrt();
-        assert!(norm(0) < norm(1) && norm(2) < norm(3), "{} {} {} {}", norm(0), norm(1), norm(2), norm(3));
         let mean: Vec<f32> = (0..64).map(|x| x as f32 * 0.01).collect();
         split.centre(&mut params, &mean);
         let dot = |a: usize, b: usize| -> f32 {
-            let row = |node: usize| &params[split.weight][node * 64..][..64];
+            let row = |node: usize| &params[split.parts[0].weight][node * 64..][..64];
             row(a).iter().zip(row(b)).map(|(x, y)| x * y).sum()
         };
         assert!(dot(1, 2).abs() < 1e-3 && dot(3, 6).abs() < 1e-3, "{} {}", dot(1, 2), dot(3, 6));
@@ -231,5 +284,83 @@ mod tests {
         let mut kept = AllKept::default();
         split.forward(&params, &batch, Pass { end: scope.end, dropout: None }, &mut kept);
         assert!(kept.logits.iter().all(|logit| logit.abs() < 1e-4));
+    }
+
+    /// Two upper levels of four look for themselves.
+    fn two_parts(layout: &mut Layout) -> Linear {
+        let config = Config {
+            trunk: Some(TrunkConfig::Mlp { hidden: 6, dropout: 0.0 }),
+            coarse: Some(Coarse { levels: 2, pooling_heads: 2 }),
+            start: Start::Growing { deviation: 0.3, growth: 1.4 },
+            ..Config::default()
+        };
+        let end = Level::ROOT.below().below().below().below();
+        Linear::new(&config, Scope { width: 8, end }, layout)
+    }
+
+    /// Some queries and their contexts.
+    fn pairs(count: usize, random: &mut Random) -> Ragged {
+        let mut batch = Ragged::new(8);
+        for _ in 0..2 * count {
+            let tokens: Vec<f32> = (0..16).map(|_| random.normal() as f32).collect();
+            batch.push(&tokens, &tokens[..8]);
+        }
+        batch
+    }
+
+    #[test]
+    fn a_coarse_pass_sees_what_a_full_one_sees() {
+        let mut layout = Layout::default();
+        let split = two_parts(&mut layout);
+        let (mut params, mut random) = (Parameters::zeros(layout), Random::new(4, 1));
+        split.init(&mut params, &mut random);
+        let batch = pairs(2, &mut random);
+        let logits = |levels: usize| {
+            let end = (0..levels).fold(Level::ROOT, |level, _| level.below());
+            let mut kept = AllKept::default();
+            split.forward(&params, &batch, Pass { end, dropout: None }, &mut kept);
+            kept.logits
+        };
+        let (coarse, middle, full) = (logits(2), logits(3), logits(4));
+        for item in 0..4 {
+            assert_eq!(coarse[item * 3..][..3], full[item * 15..][..3]);
+            assert_eq!(middle[item * 7..][..7], full[item * 15..][..7]);
+        }
+    }
+
+    #[test]
+    fn lower_splits_stay_and_their_trunk_learns_by_cosines() {
+        let mut layout = Layout::default();
+        let split = two_parts(&mut layout);
+        let (mut params, mut random) = (Parameters::zeros(layout.clone()), Random::new(5, 1));
+        split.init(&mut params, &mut random);
+        for value in params.as_mut_slice() {
+            *value += 0.1 * random.normal() as f32;
+        }
+        let batch = pairs(3, &mut random);
+        let pass = Pass { end: split.scope.end, dropout: None };
+        let mut kept = AllKept::default();
+        split.forward(&params, &batch, pass, &mut kept);
+        let grad: Vec<f32> = (0..6 * 15).map(|_| random.normal() as f32).collect();
+        let mut grads = Parameters::zeros(layout);
+        let step = Backward { params: &params, batch: &batch, pass, kept: &mut kept, grad: &grad, mask: &[] };
+        split.backward(step, &mut grads);
+        assert!(grads.by_name("split.weight").unwrap().iter().all(|g| *g == 0.0));
+        assert!(grads.by_name("coarse.split.weight").unwrap().iter().all(|g| *g != 0.0));
+
+        // The loss of the trunk's own cosines, a little further along one of its weights.
+        let mut loss = |by: f32| {
+            let mut params = params.clone();
+            params.by_name_mut("trunk.last.weight").unwrap()[5] += by;
+            split.forward(&params, &batch, pass, &mut kept);
+            let seen = split.parts[0].view.seen(&batch, &kept.linear.views[0]);
+            Cosines::default().info_nce(seen, 8, cosine::SCALE.0, &[]).loss
+        };
+        let slope = (loss(1e-2) - loss(-1e-2)) / 2e-2;
+        let learned = f64::from(grads.by_name("trunk.last.weight").unwrap()[5]);
+        assert!(
+            (slope - learned).abs() < 2e-2 * slope.abs().max(0.1),
+            "{slope} by steps, {learned} by the way back"
+        );
     }
 }

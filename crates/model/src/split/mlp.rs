@@ -69,8 +69,8 @@ impl Split for Mlp {
         params[self.b2].fill(0.0);
     }
 
-    fn biases(&self) -> Tensor {
-        self.b2
+    fn shift(&self, params: &mut Parameters, shift: &[f32]) {
+        super::add(&mut params[self.b2], shift);
     }
 
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut AllKept) {

@@ -8,13 +8,15 @@ mod cross_attention;
 mod directions;
 mod linear;
 mod mlp;
+mod view;
 
 pub use cross_attention::CrossAttention;
 pub use linear::Linear;
 pub use mlp::Mlp;
 
 use crate::learner::Reads;
-use crate::parameters::{Layout, Parameters, Tensor};
+use crate::loss::Mask;
+use crate::parameters::{Layout, Parameters};
 use crate::random::Random;
 use retreever_data::Ragged;
 use retreever_tree::Level;
@@ -33,7 +35,8 @@ pub enum SplitConfig {
 }
 
 pub use cross_attention::Config as CrossAttentionConfig;
-pub use linear::{Config as LinearConfig, Start as LinearStart};
+pub(crate) use linear::COARSE;
+pub use linear::{Coarse, Config as LinearConfig, Start as LinearStart};
 pub use mlp::Config as MlpConfig;
 
 /// What a split scores: items of some width, the nodes above some level.
@@ -49,9 +52,17 @@ impl SplitConfig {
     /// What is read of an item.
     pub fn reads(&self) -> Reads {
         match self {
-            Self::Linear(config) if config.pooling_heads > 0 => Reads::Tokens,
+            Self::Linear(config) if config.heads() > 0 => Reads::Tokens,
             Self::Linear(_) | Self::Mlp(_) => Reads::Pooled,
             Self::CrossAttention(_) => Reads::Tokens,
+        }
+    }
+
+    /// How many levels look for themselves.
+    pub(crate) fn coarse_levels(&self) -> usize {
+        match self {
+            Self::Linear(config) => config.coarse.map_or(0, |coarse| coarse.levels),
+            Self::Mlp(_) | Self::CrossAttention(_) => 0,
         }
     }
 
@@ -98,8 +109,8 @@ pub trait Split: Send + Sync {
         let _ = (params, sample);
     }
 
-    /// One number for each scored node that is added to its logit.
-    fn biases(&self) -> Tensor;
+    /// Adds to the logits of every item: one number for each scored node.
+    fn shift(&self, params: &mut Parameters, shift: &[f32]);
 
     /// Items to logits.
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut Kept);
@@ -120,6 +131,13 @@ pub struct Backward<'a> {
     pub kept: &'a mut Kept,
     /// The gradient of the logits.
     pub grad: &'a [f32],
+    /// Which pairs of the batch are not negatives of each other; empty for none.
+    pub mask: &'a Mask,
+}
+
+/// Adds to biases.
+fn add(biases: &mut [f32], shift: &[f32]) {
+    biases.iter_mut().zip(shift).for_each(|(bias, shift)| *bias += shift);
 }
 
 /// Uniform in `-bound..bound`.

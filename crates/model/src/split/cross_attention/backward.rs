@@ -43,7 +43,7 @@ struct Shared<'a> {
 
 impl CrossAttention {
     pub(super) fn attend_backward(&self, step: Backward<'_>, grads: &mut Parameters) {
-        let Backward { params, batch, pass, kept: AllKept { attention: kept, .. }, grad } = step;
+        let Backward { params, batch, pass, kept: AllKept { attention: kept, .. }, grad, .. } = step;
         let (shape, width, all) = (self.shape(pass.end), self.scope.width, self.all_heads());
         let items = batch.len();
         let mut buffers = std::mem::take(&mut kept.grads);

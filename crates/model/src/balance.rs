@@ -29,29 +29,11 @@ impl Tree {
             return;
         }
         let depth = self.config().depth;
-        let nodes = depth.leaves() - 1;
         let logits = self.sampled_logits(documents);
         if logits.is_empty() {
             return;
         }
-        let steps: Vec<f32> =
-            deviations(&logits, nodes).into_iter().map(|deviation| STEP * deviation).collect();
-        let mut shift = vec![0.0f32; nodes];
-        for _ in 0..ROUNDS {
-            let leaves: Vec<usize> = logits
-                .par_chunks_exact(nodes)
-                .map_init(Vec::new, |reach, logits| leaf(depth, logits, &shift, reach))
-                .collect();
-            // Documents below each node, breadth first, the leaves last.
-            let mut below = vec![0.0f32; 2 * nodes + 1];
-            leaves.iter().for_each(|leaf| below[nodes + leaf] += 1.0);
-            for node in (0..nodes).rev() {
-                let (left, right) = (below[2 * node + 1], below[2 * node + 2]);
-                below[node] = left + right;
-                shift[node] -= steps[node] * ((left + 1.0) / (right + 1.0)).ln();
-            }
-        }
-        self.shift(&shift);
+        self.shift(&balanced(depth, &logits).shift);
     }
 
     /// The logits of some of the documents, `[documents, nodes]`.
@@ -73,6 +55,37 @@ impl Tree {
         }
         logits
     }
+}
+
+/// Items spread about evenly.
+pub(crate) struct Balanced {
+    /// What is added to each node's logit.
+    pub(crate) shift: Vec<f32>,
+    /// The leaf of each item then.
+    pub(crate) leaves: Vec<usize>,
+}
+
+/// How logits, `[items, nodes]`, are to be moved so that leaves are about evenly used.
+pub(crate) fn balanced(depth: Depth, logits: &[f32]) -> Balanced {
+    let nodes = depth.leaves() - 1;
+    let steps: Vec<f32> = deviations(logits, nodes).into_iter().map(|deviation| STEP * deviation).collect();
+    let mut shift = vec![0.0f32; nodes];
+    let leaves = |shift: &[f32]| -> Vec<usize> {
+        let items = logits.par_chunks_exact(nodes);
+        items.map_init(Vec::new, |reach, logits| leaf(depth, logits, shift, reach)).collect()
+    };
+    for _ in 0..ROUNDS {
+        // Documents below each node, breadth first, the leaves last.
+        let mut below = vec![0.0f32; 2 * nodes + 1];
+        leaves(&shift).iter().for_each(|leaf| below[nodes + leaf] += 1.0);
+        for node in (0..nodes).rev() {
+            let (left, right) = (below[2 * node + 1], below[2 * node + 2]);
+            below[node] = left + right;
+            shift[node] -= steps[node] * ((left + 1.0) / (right + 1.0)).ln();
+        }
+    }
+    let leaves = leaves(&shift);
+    Balanced { shift, leaves }
 }
 
 /// The deviation of each node's logits.

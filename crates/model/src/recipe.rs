@@ -49,7 +49,7 @@ impl Recipe {
         Self {
             split: SplitConfig::Linear(LinearConfig {
                 pooling_heads: 0,
-                trunk: Some(TrunkConfig::Mlp { hidden: 1024, dropout: 0.5 }),
+                trunk: Some(TrunkConfig::Mlp { hidden: 3072, dropout: 0.5 }),
                 coarse: Some(Coarse { levels: 6, pooling_heads: 8 }),
                 start: LinearStart::Growing { deviation: 0.08, growth: std::f64::consts::SQRT_2 },
             }),
@@ -57,7 +57,7 @@ impl Recipe {
             levels: Levels::All(Weighting::Linear),
             batch: 512,
             neighbours: 16,
-            rate: LearningRate { peak: 5e-4, warm_up: 0.05 },
+            rate: LearningRate { peak: 1e-3, warm_up: 0.05 },
             finish: Finish::Refined,
             ..Self::paper()
         }

@@ -182,6 +182,11 @@ pub fn train(
         }
     }
     if let Some(best) = &mut state.best {
+        if learner.start().is_some() {
+            // Of what is taken back in part the last is best: the rate has come down.
+            *best =
+                Best { step: state.step, share: 1.0, score: best.score, params: learner.params().clone() };
+        }
         adopt(learner, &best.params);
         take_back(learner, best, |learner| validation.score(learner, set.queries, set.documents));
     }
@@ -199,7 +204,7 @@ fn adopt(learner: &mut dyn Learner, params: &Parameters) {
 fn take_back(learner: &mut dyn Learner, best: &mut Best, mut score: impl FnMut(&mut dyn Learner) -> f64) {
     const SHARES: [f32; 4] = [0.5, 0.7, 0.85, 1.0];
     /// Scores of a thousand queries that are no farther apart say nothing.
-    const ABOUT: f64 = 0.003;
+    const ABOUT: f64 = 0.002;
     let Some(start) = learner.start().cloned() else { return };
     for part in learner.parts() {
         learner.show(part.level);

@@ -29,6 +29,12 @@ pub struct TreeConfig {
 }
 
 impl TreeConfig {
+    /// The depth down to which levels learn by distances: all of it, unless the upper ones look for themselves.
+    pub fn learning(&self) -> Depth {
+        let upper = self.split.coarse_levels().try_into().ok().and_then(Depth::new);
+        upper.map_or(self.depth, |upper| upper.min(self.depth))
+    }
+
     /// Whether a tree can be made of it, or what is wrong.
     pub fn check(&self) -> Result<(), String> {
         let sizes = match &self.split {
@@ -134,9 +140,9 @@ impl Tree {
         &mut self.params
     }
 
-    /// The scale of the loss at the leaves.
+    /// The scale of the loss at the finest level that learns by distances.
     pub fn scale(&self) -> f64 {
-        self.scale.log(&self.params, self.config.depth.leaf_level()).exp()
+        self.scale.log(&self.params, self.config.learning().leaf_level()).exp()
     }
 
     /// Keeps the scale within its bounds, as it must be after each change of the parameters.
@@ -146,12 +152,13 @@ impl Tree {
 
     /// Starts the scale of each level where the loss of a batch is least, where scales start that way.
     pub fn fit_scale(&mut self, batch: &Ragged, mask: &Mask, room: &mut Workspace) {
-        let leaves = self.config.depth.leaf_level();
-        let pass = Pass { end: self.config.propagation.scored(leaves), dropout: None };
-        self.route(batch, pass, leaves, room);
+        let learning = self.config.learning();
+        let finest = learning.leaf_level();
+        let pass = Pass { end: self.config.propagation.scored(finest), dropout: None };
+        self.route(batch, pass, finest, room);
         let Workspace { reached, comparison, .. } = room;
         let best = |level| comparison.best_log_scale(reached, level, mask);
-        self.scale.fit(&mut self.params, best, self.config.depth);
+        self.scale.fit(&mut self.params, best, learning);
     }
 
     /// Fits the starting values to some pooled embeddings, `[items, width]`, where the split starts that way: the mean item
@@ -195,13 +202,19 @@ impl Tree {
         self.propagation.backward(back, grad_logits, grads);
         let back =
             split::Backward { params: &self.params, batch, pass, kept, grad: grad_logits, mask: step.mask };
-        self.split.backward(back, grads);
-        loss
+        loss + self.split.backward(back, grads)
     }
 
     /// Fills the logits of a batch alone.
     pub(crate) fn score(&self, batch: &Ragged, pass: Pass, room: &mut Workspace) {
         self.split.forward(&self.params, batch, pass, &mut room.kept);
+    }
+
+    /// Fits what does not learn to these documents, as they are seen once all else has learned.
+    pub(crate) fn plant(&mut self, documents: &dyn Embeddings) {
+        if self.config.propagation.nesting() == Nesting::Nested {
+            self.split.plant(&mut self.params, documents);
+        }
     }
 
     /// Adds to the logits of every item: one number for each split node.

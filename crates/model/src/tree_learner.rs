@@ -16,7 +16,8 @@ pub enum Finish {
     /// Nothing.
     #[default]
     AsTrained,
-    /// As little of what it learned is kept as validates about as well, and its leaves are balanced ([`Tree::balance`]).
+    /// As little of what it learned last is kept as validates about as well, splits that do not learn are planted anew
+    /// ([`Tree::plant`]), and leaves are balanced ([`Tree::balance`]).
     Refined,
 }
 
@@ -93,8 +94,7 @@ impl Learner for TreeLearner {
     fn parts(&self) -> Vec<Part> {
         let names = self.tree.params().iter().map(|(entry, _)| entry.name.clone());
         let (coarse, rest): (Vec<_>, Vec<_>) = names.partition(|name| name.starts_with(COARSE));
-        let levels = self.tree.config().split.coarse_levels();
-        let level = self.tree.config().depth.levels().nth(levels.saturating_sub(1));
+        let level = Some(self.tree.config().learning().leaf_level());
         [Part { tensors: coarse, level }, Part { tensors: rest, level: None }]
             .into_iter()
             .filter(|part| !part.tensors.is_empty())
@@ -108,7 +108,10 @@ impl Learner for TreeLearner {
     fn finish(&mut self, documents: &dyn Embeddings) {
         match self.finish {
             Finish::AsTrained => {}
-            Finish::Refined => self.tree.balance(documents),
+            Finish::Refined => {
+                self.tree.plant(documents);
+                self.tree.balance(documents);
+            }
         }
     }
 
@@ -117,7 +120,7 @@ impl Learner for TreeLearner {
     }
 
     fn learn(&mut self, batch: &Ragged, lesson: Lesson<'_>, grads: &mut Parameters) -> f64 {
-        let levels = self.levels.at(self.tree.config().depth, lesson.progress, lesson.seed);
+        let levels = self.levels.at(self.tree.config().learning(), lesson.progress, lesson.seed);
         if lesson.progress.step == 0 {
             self.tree.fit_scale(batch, lesson.mask, &mut self.room);
         }

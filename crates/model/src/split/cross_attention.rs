@@ -150,8 +150,9 @@ impl Split for CrossAttention {
         self.attend(params, batch, pass, kept);
     }
 
-    fn backward(&self, step: Backward<'_>, grads: &mut Parameters) {
+    fn backward(&self, step: Backward<'_>, grads: &mut Parameters) -> f64 {
         self.attend_backward(step, grads);
+        0.0
     }
 }
 

@@ -1,4 +1,4 @@
-//! The directions that splits start along: those that halve the documents, turned until they stand at right angles.
+//! The directions that splits point along: those that halve the documents, turned until they stand at right angles.
 //!
 //! Halve the documents along some direction, halve the halves, and go on to the leaves. If `d_t` is half the difference
 //! between the means of the two sides of node `t`, the mean document of a leaf is the mean of all plus the sum of `d_t` on
@@ -6,7 +6,10 @@
 //! product with the leaf's mean document, by which an inverted file would choose what to open. But these directions repeat
 //! each other, and comparing items along them stretches what differs most among documents at the cost of everything else.
 //! The nearest rows at right angles (the polar factor of the matrix) see all of an embedding equally well, so that items
-//! compare as the encoder has them, and still point where documents part.
+//! compare as they are seen, and still point where documents part.
+//!
+//! Where there are fewer splits than an embedding is wide, they cannot see all of it. They see what differs most: they are
+//! kept within as many principal directions of the documents as there are splits.
 
 use crate::dense;
 use crate::random::Random;
@@ -20,16 +23,25 @@ const ROUNDS: usize = 6;
 const RANDOM: f32 = 0.1;
 /// Rounds of Newton and Schulz's iteration: each multiplies small singular values by up to 1.5.
 const TURNS: usize = 48;
+/// Rounds of orthogonal iteration towards the principal directions.
+const POWERS: usize = 12;
 
 /// Random directions, `[nodes, width]`, at right angles as far as there is room.
 pub(super) fn random(rows: &mut [f32], width: usize, random: &mut Random) {
     rows.iter_mut().for_each(|x| *x = random.normal() as f32);
-    square_up(rows, width);
+    square_up(rows, &[], width, &[]);
 }
 
-/// Turns random directions, breadth first, to where the documents `sample` can be halved.
-pub(super) fn halving(rows: &mut [f32], width: usize, sample: &[f32]) {
-    let mut groups = vec![sample.chunks_exact(width).collect::<Vec<_>>()];
+/// Turns random directions of the nodes below some groups of documents, breadth first, to where these can be halved. What is
+/// seen `above`, by as many rows at right angles as there are nodes above, is not looked at again until all else is.
+/// Returns the groups below them.
+pub(super) fn halving<'a>(
+    rows: &mut [f32],
+    mut groups: Vec<Vec<&'a [f32]>>,
+    above: &[f32],
+    width: usize,
+) -> Vec<Vec<&'a [f32]>> {
+    let spread = spread(groups.iter().flatten().copied(), above, width);
     let mut rest = &mut *rows;
     while !rest.is_empty() {
         let (level, below) = rest.split_at_mut((groups.len() * width).min(rest.len()));
@@ -37,7 +49,32 @@ pub(super) fn halving(rows: &mut [f32], width: usize, sample: &[f32]) {
         groups = nodes.flat_map(|(group, direction)| halve(group, direction)).collect();
         rest = below;
     }
-    square_up(rows, width);
+    square_up(rows, above, width, &spread);
+    groups
+}
+
+/// The covariance of documents, `[width, width]`, without what is seen by `above`, and a little of every direction.
+fn spread<'a>(documents: impl Iterator<Item = &'a [f32]>, above: &[f32], width: usize) -> Vec<f32> {
+    let mut rows: Vec<f32> = documents.flatten().copied().collect();
+    let centre = mean(rows.chunks_exact(width), width);
+    for row in rows.chunks_exact_mut(width) {
+        row.iter_mut().zip(&centre).for_each(|(x, mean)| *x -= mean);
+    }
+    let count = rows.len() / width;
+    if !above.is_empty() {
+        let taken = above.len() / width;
+        let (rest, above) = (rows.clone(), Mat::new(above, taken, width));
+        let mut along = vec![0.0; count * taken];
+        dense::par_gemm(Mat::new(&rest, count, width), above.t(), &mut along);
+        along.iter_mut().for_each(|x| *x = -*x);
+        dense::par_gemm(Mat::new(&along, count, taken), above, &mut rows);
+    }
+    let mut spread = vec![0.0; width * width];
+    let rows = Mat::new(&rows, count, width);
+    dense::par_gemm(rows.t(), rows, &mut spread);
+    let total: f32 = spread.iter().step_by(width + 1).sum();
+    spread.iter_mut().step_by(width + 1).for_each(|x| *x += 1e-4 * total / width as f32 + f32::MIN_POSITIVE);
+    spread
 }
 
 /// Turns a direction to where it halves a group best, as far as that can be seen, and halves the group.
@@ -66,43 +103,56 @@ fn halves<'a>(group: &[&'a [f32]], direction: &[f32]) -> [Vec<&'a [f32]>; 2] {
     [less, more].map(|half| half.iter().map(|(_, x)| *x).collect())
 }
 
-/// Replaces every `width` rows, counted from the last, by near ones that are of length 1 and at right angles. Of the first,
-/// which may be fewer, two levels at a time keep nearest to where they were: coarse levels must do with few directions.
-fn square_up(rows: &mut [f32], width: usize) {
-    let first = (rows.len() / width - 1) % width + 1;
+/// Replaces every `width` rows, counted from the last, by near ones that are of length 1 and at right angles. The first, which
+/// are fewer, are kept within the principal directions of `spread`, if there is any, and at right angles to those above,
+/// if there is room; two levels at a time keep nearest to where they were: coarse levels must do with few directions.
+fn square_up(rows: &mut [f32], above: &[f32], width: usize, spread: &[f32]) {
+    let (count, taken) = (rows.len() / width, above.len() / width);
+    let first = count % width;
     let (upper, blocks) = rows.split_at_mut(first * width);
-    let (mut above, mut levels) = (0, 2);
-    while above < first {
-        let end = ((1 << levels) - 1).min(first);
-        let (above_them, them) = upper[..end * width].split_at_mut(above * width);
-        turn(them, above_them, width);
-        (above, levels) = (end, levels + 2);
+    let above = if taken + first > width { &[] } else { above };
+    if !spread.is_empty() {
+        keep_within(upper, &principal(upper, spread, width), width);
+    }
+    let mut seen = above.to_vec();
+    let (mut done, mut levels) = (0, 2);
+    while done < first {
+        let end = ((1usize << levels) - 1).saturating_sub(taken).min(first);
+        let them = &mut upper[done * width..end.max(done) * width];
+        turn(them, &seen, width);
+        seen.extend_from_slice(them);
+        (done, levels) = (end.max(done), levels + 2);
     }
     blocks.chunks_exact_mut(width * width).for_each(|block| turn(block, &[], width));
-    even_out(rows, width);
 }
 
-/// Replaces rows, where they are more than their width, by the nearest that all together see every direction alike: blocks
-/// at right angles do so by themselves, but the first may be too few.
-fn even_out(rows: &mut [f32], width: usize) {
-    let count = rows.len() / width;
-    if count < width {
-        return;
+/// As many principal directions of `spread` as there are rows, about: rows at right angles, the same space.
+fn principal(rows: &[f32], spread: &[f32], width: usize) -> Vec<f32> {
+    let mut directions = rows.to_vec();
+    let (count, spread) = (rows.len() / width, Mat::new(spread, width, width));
+    for _ in 0..POWERS {
+        let mut stretched = vec![0.0; rows.len()];
+        dense::par_gemm(Mat::new(&directions, count, width), spread, &mut stretched);
+        turn(&mut stretched, &[], width);
+        directions = stretched;
     }
-    // One more than the number of blocks bounds the square of the singular values.
-    let bound = ((count / width + 1) as f32).sqrt();
-    rows.iter_mut().for_each(|x| *x /= bound);
-    let (mut gram, mut turned) = (vec![0.0; width * width], vec![0.0; rows.len()]);
-    for _ in 0..TURNS {
-        let x = Mat::new(rows, count, width);
-        gram.fill(0.0);
-        dense::par_gemm(x.t(), x, &mut gram);
-        turned.fill(0.0);
-        dense::par_gemm(x, Mat::new(&gram, width, width), &mut turned);
-        rows.iter_mut().zip(&turned).for_each(|(x, turned)| *x = 1.5 * *x - 0.5 * turned);
-    }
-    let length = (count as f32 / width as f32).sqrt();
-    rows.iter_mut().for_each(|x| *x *= length);
+    directions
+}
+
+/// Leaves of each row what is within the space of `directions`, which are at right angles.
+pub(super) fn keep_within(rows: &mut [f32], directions: &[f32], width: usize) {
+    let (count, directions) = (rows.len() / width, Mat::new(directions, directions.len() / width, width));
+    let mut along = vec![0.0; count * directions.rows()];
+    dense::par_gemm(Mat::new(rows, count, width), directions.t(), &mut along);
+    rows.fill(0.0);
+    dense::par_gemm(Mat::new(&along, count, directions.rows()), directions, rows);
+}
+
+/// What rows that may depend on each other look along: as many directions at right angles.
+pub(super) fn space(rows: &[f32], width: usize) -> Vec<f32> {
+    let mut directions = rows.to_vec();
+    turn(&mut directions, &[], width);
+    directions
 }
 
 /// Replaces rows by the nearest at right angles to each other and to those of `others`, which are so already.
@@ -156,15 +206,6 @@ mod tests {
         pairs.map(|(a, b)| (dot(row(a), row(b)) - f32::from(a == b)).abs()).fold(0.0, f32::max)
     }
 
-    /// How far the rows are from seeing every direction alike.
-    fn unevenness(rows: &[f32], width: usize) -> f32 {
-        let per = (width as f32 / (rows.len() / width) as f32).sqrt();
-        let columns: Vec<f32> = (0..width)
-            .flat_map(|column| rows.iter().skip(column).step_by(width).map(move |x| per * x))
-            .collect();
-        angles(&columns, rows.len() / width)
-    }
-
     #[test]
     fn fewer_rows_than_wide_are_at_right_angles() {
         let mut rows = vec![0.0; 7 * 12];
@@ -173,10 +214,41 @@ mod tests {
     }
 
     #[test]
-    fn more_rows_than_wide_see_every_direction_alike() {
+    fn of_more_rows_than_wide_every_block_is_at_right_angles() {
         let mut rows = vec![0.0; 31 * 12];
         random(&mut rows, 12, &mut Random::new(1, 1));
-        assert!(unevenness(&rows, 12) < 1e-4, "{}", unevenness(&rows, 12));
+        for block in [0..7, 7..19, 19..31] {
+            assert!(angles(&rows[block.start * 12..block.end * 12], 12) < 1e-4, "{block:?}");
+        }
+    }
+
+    /// Documents that differ in the first five of eight numbers, less in each than in the one before.
+    fn flat(count: usize, draw: &mut Random) -> Vec<f32> {
+        let number = |at: usize, draw: &mut Random| match at {
+            0..5 => (5 - at) as f32 * draw.normal() as f32,
+            _ => 0.01 * draw.normal() as f32,
+        };
+        (0..8 * count).map(|at| number(at % 8, draw)).collect()
+    }
+
+    #[test]
+    fn few_splits_stay_within_what_differs_most_and_go_on_where_others_leave_off() {
+        let mut draw = Random::new(4, 1);
+        let documents = flat(300, &mut draw);
+        let all = || vec![documents.chunks_exact(8).collect::<Vec<_>>()];
+        let mut upper = vec![0.0; 3 * 8];
+        random(&mut upper, 8, &mut draw);
+        let groups = halving(&mut upper, all(), &[], 8);
+        assert!(upper.chunks_exact(8).all(|row| dot(&row[3..], &row[3..]) < 1e-2), "{upper:?}");
+        assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [75; 4]);
+
+        let mut lower = vec![0.0; 4 * 8];
+        random(&mut lower, 8, &mut draw);
+        halving(&mut lower, groups, &upper, 8);
+        let both = [upper, lower].concat();
+        assert!(angles(&both, 8) < 1e-3, "{both:?}");
+        let seen = |number: usize| both.iter().skip(number).step_by(8).map(|x| x * x).sum::<f32>();
+        assert!((0..5).all(|number| seen(number) > 0.98), "{both:?}");
     }
 
     #[test]
@@ -194,7 +266,7 @@ mod tests {
             .collect();
         let mut rows = vec![0.0; 3 * 8];
         random(&mut rows, 8, &mut draw);
-        halving(&mut rows, 8, &documents);
+        halving(&mut rows, vec![documents.chunks_exact(8).collect()], &[], 8);
         let below = if rows[0] > 0.0 { [1, 2] } else { [2, 1] };
         assert!(
             rows[0].abs() > 0.95 && rows[8 + below[0]].abs() > 0.9 && rows[16 + below[1]].abs() > 0.9,
@@ -204,10 +276,10 @@ mod tests {
     }
 
     #[test]
-    fn documents_that_are_all_alike_leave_even_rows() {
-        let mut rows = vec![0.0; 15 * 4];
+    fn documents_that_are_all_alike_leave_rows_at_right_angles() {
+        let mut rows = vec![0.0; 3 * 4];
         random(&mut rows, 4, &mut Random::new(3, 1));
-        halving(&mut rows, 4, &[0.5; 4 * 40]);
-        assert!(unevenness(&rows, 4) < 1e-3, "{rows:?}");
+        halving(&mut rows, vec![[0.5; 4 * 40].chunks_exact(4).collect()], &[], 4);
+        assert!(angles(&rows, 4) < 1e-3, "{rows:?}");
     }
 }

@@ -13,12 +13,12 @@
 use super::directions::{self, dot, mean};
 use super::view::{self, View};
 use super::{Backward, Kept as AllKept, Pass, Scope, Split, uniform};
-use crate::cosine::{self, Cosines};
+use crate::cosine::Cosines;
 use crate::dense;
 use crate::parameters::{Decay, Layout, Parameters, Tensor};
 use crate::random::Random;
 use crate::trunk::TrunkConfig;
-use retreever_data::Ragged;
+use retreever_data::{Embeddings, Ragged};
 use retreever_kernels::gemm::Mat;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -55,6 +55,14 @@ impl Config {
     }
 }
 
+/// What cosines are multiplied with where a view learns by them: more than an adapter starts with, so that the nearest of the
+/// wrong documents count for more.
+const COSINES: f64 = 50.0;
+
+/// How fast the view of the upper levels and their splits learn, beside the lower view: there are few splits, and what they
+/// look along matters most.
+const UPPER_RATES: (f64, f64) = (0.5, 2.5);
+
 /// What the names of tensors of the upper levels start with, where these look for themselves.
 pub(crate) const COARSE: &str = "coarse.";
 
@@ -88,24 +96,25 @@ pub(super) struct Kept {
 
 /// See the module.
 pub struct Linear {
-    scope: Scope,
+    pub(super) scope: Scope,
     start: Start,
-    parts: Vec<Part>,
+    /// The lower levels, then the upper ones, where these look for themselves.
+    pub(super) parts: Vec<Part>,
 }
 
 /// Splits that look through one view. Logits are `gain (w . x + b)`.
-struct Part {
-    nodes: Range<usize>,
+pub(super) struct Part {
+    pub(super) nodes: Range<usize>,
     view: View,
-    learns: Learns,
-    gains: Vec<f32>, // [nodes]
-    weight: Tensor,  // [nodes, width]
-    bias: Tensor,    // [nodes]
+    pub(super) learns: Learns,
+    pub(super) gains: Vec<f32>, // [nodes]
+    pub(super) weight: Tensor,  // [nodes, width]
+    pub(super) bias: Tensor,    // [nodes]
 }
 
 /// What a part learns, and by what.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Learns {
+pub(super) enum Learns {
     /// Splits and view, by the distances of the tree.
     All,
     /// The view alone, by the cosines of what it makes.
@@ -117,11 +126,15 @@ impl Linear {
         let nodes = scope.end.start();
         let gains = gains(config.start, scope);
         let mut part = |prefix: &str, heads, nodes: Range<usize>, learns| {
+            let (view_rate, split_rate) = if prefix == COARSE { UPPER_RATES } else { (1.0, 1.0) };
+            layout.learn_at(view_rate);
             let view = View::new((heads, config.trunk), scope.width, prefix, layout);
+            layout.learn_at(split_rate);
             let decay = if learns == Learns::All { Decay::Yes } else { Decay::No };
             let shape = [nodes.len(), scope.width];
             let weight = layout.tensor(format!("{prefix}split.weight"), &shape, decay);
             let bias = layout.tensor(format!("{prefix}split.bias"), &shape[..1], Decay::No);
+            layout.learn_at(1.0);
             Part { gains: gains[nodes.clone()].to_vec(), nodes, view, learns, weight, bias }
         };
         let parts = match config.coarse {
@@ -138,22 +151,23 @@ impl Linear {
         Self { scope, start: config.start, parts }
     }
 
-    /// All directions, `[nodes, width]`.
-    fn directions(&self, params: &Parameters) -> Vec<f32> {
-        let mut parts: Vec<&Part> = self.parts.iter().collect();
-        parts.sort_by_key(|part| part.nodes.start);
-        parts.iter().flat_map(|part| &params[part.weight]).copied().collect()
+    /// What the lower splits saw in the last pass.
+    pub(super) fn seen_below<'a>(&self, batch: &'a Ragged, kept: &'a AllKept) -> &'a [f32] {
+        self.parts[0].view.seen(batch, &kept.linear.views[0])
     }
 
+    /// The parts from the root on.
+    fn downwards(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().rev()
+    }
+}
+
+impl Part {
     /// Splits along these directions, whose logits are 0 for `centre`.
-    fn point(&self, params: &mut Parameters, directions: &[f32], centre: &[f32]) {
-        let width = self.scope.width;
-        for part in &self.parts {
-            let directions = &directions[part.nodes.start * width..part.nodes.end * width];
-            params[part.weight].copy_from_slice(directions);
-            let biases = directions.chunks_exact(width).map(|direction| -dot(direction, centre));
-            params[part.bias].iter_mut().zip(biases).for_each(|(bias, to)| *bias = to);
-        }
+    pub(super) fn point(&self, params: &mut Parameters, directions: &[f32], centre: &[f32]) {
+        params[self.weight].copy_from_slice(directions);
+        let biases = directions.chunks_exact(centre.len()).map(|direction| -dot(direction, centre));
+        params[self.bias].iter_mut().zip(biases).for_each(|(bias, to)| *bias = to);
     }
 }
 
@@ -175,12 +189,14 @@ impl Split for Linear {
     fn init(&self, params: &mut Parameters, random: &mut Random) {
         self.parts.iter().for_each(|part| part.view.init(params, random));
         let width = self.scope.width;
-        let mut directions = vec![0.0; self.scope.end.start() * width];
-        match self.start {
-            Start::Uniform => uniform(&mut directions, 1.0 / (width as f64).sqrt(), random),
-            Start::Growing { .. } => directions::random(&mut directions, width, random),
+        for part in self.downwards() {
+            let mut directions = vec![0.0; part.nodes.len() * width];
+            match self.start {
+                Start::Uniform => uniform(&mut directions, 1.0 / (width as f64).sqrt(), random),
+                Start::Growing { .. } => directions::random(&mut directions, width, random),
+            }
+            part.point(params, &directions, &vec![0.0; width]);
         }
-        self.point(params, &directions, &vec![0.0; width]);
     }
 
     fn centre(&self, params: &mut Parameters, sample: &[f32]) {
@@ -192,9 +208,20 @@ impl Split for Linear {
             x.iter().map(|number| number / length).collect::<Vec<f32>>()
         };
         let sample: Vec<f32> = sample.chunks_exact(width).flat_map(seen).collect();
-        let mut directions = self.directions(params);
-        directions::halving(&mut directions, width, &sample);
-        self.point(params, &directions, &mean(sample.chunks_exact(width), width));
+        let centre = mean(sample.chunks_exact(width), width);
+        let (mut groups, mut above) = (vec![sample.chunks_exact(width).collect()], Vec::new());
+        for part in self.downwards() {
+            let mut directions = params[part.weight].to_vec();
+            groups = directions::halving(&mut directions, groups, &above, width);
+            part.point(params, &directions, &centre);
+            above = directions;
+        }
+    }
+
+    fn plant(&self, params: &mut Parameters, documents: &dyn Embeddings) {
+        if let Start::Growing { .. } = self.start {
+            self.plant_lower(params, documents);
+        }
     }
 
     fn shift(&self, params: &mut Parameters, shift: &[f32]) {
@@ -209,10 +236,16 @@ impl Split for Linear {
         let Kept { views, logits: scored, .. } = &mut kept.linear;
         views.resize_with(self.parts.len(), Default::default);
         kept.logits.resize(batch.len() * end, 0.0);
-        for (part, kept_view) in self.parts.iter().zip(views).filter(|(part, _)| part.nodes.start < end) {
+        for (part, kept_view) in self.parts.iter().zip(views) {
             let nodes = part.nodes.start..part.nodes.end.min(end);
+            if nodes.is_empty() && part.learns != Learns::View {
+                continue;
+            }
             let seed = pass.dropout.map(|seed| seed ^ (nodes.start as u64) << 20);
             part.view.forward(params, batch, seed, kept_view);
+            if nodes.is_empty() {
+                continue;
+            }
             let seen = Mat::new(part.view.seen(batch, kept_view), batch.len(), width);
             let (weight, bias) =
                 (&params[part.weight][..nodes.len() * width], &params[part.bias][..nodes.len()]);
@@ -225,13 +258,14 @@ impl Split for Linear {
         }
     }
 
-    fn backward(&self, step: Backward<'_>, grads: &mut Parameters) {
+    fn backward(&self, step: Backward<'_>, grads: &mut Parameters) -> f64 {
         let (end, width) = (step.pass.end.start(), self.scope.width);
         let Kept { views, logits, grad, cosines } = &mut step.kept.linear;
-        for (part, kept) in self.parts.iter().zip(views).filter(|(part, _)| part.nodes.start < end) {
+        let mut loss = 0.0;
+        for (part, kept) in self.parts.iter().zip(views) {
             let seen = part.view.seen(step.batch, kept);
             if part.learns == Learns::View {
-                cosines.info_nce(seen, width, cosine::SCALE.0, step.mask);
+                loss += cosines.info_nce(seen, width, COSINES, step.mask).loss;
                 part.view.backward(step.params, step.batch, kept, cosines.grad(), grads);
                 continue;
             }
@@ -250,6 +284,7 @@ impl Split for Linear {
                 part.view.backward(step.params, step.batch, kept, grad, grads);
             }
         }
+        loss
     }
 }
 
@@ -354,7 +389,7 @@ mod tests {
             params.by_name_mut("trunk.last.weight").unwrap()[5] += by;
             split.forward(&params, &batch, pass, &mut kept);
             let seen = split.parts[0].view.seen(&batch, &kept.linear.views[0]);
-            Cosines::default().info_nce(seen, 8, cosine::SCALE.0, &[]).loss
+            Cosines::default().info_nce(seen, 8, COSINES, &[]).loss
         };
         let slope = (loss(1e-2) - loss(-1e-2)) / 2e-2;
         let learned = f64::from(grads.by_name("trunk.last.weight").unwrap()[5]);

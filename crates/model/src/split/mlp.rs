@@ -89,7 +89,7 @@ impl Split for Mlp {
         dense::forward(Mat::new(h, items, hidden), w2, b2, &mut kept.logits);
     }
 
-    fn backward(&self, step: Backward<'_>, grads: &mut Parameters) {
+    fn backward(&self, step: Backward<'_>, grads: &mut Parameters) -> f64 {
         let (nodes, hidden, items) = (step.pass.end.start(), self.config.hidden, step.batch.len());
         let Kept { hidden: h, grad } = &mut step.kept.hidden;
         let kept = Mat::new(h, items, hidden);
@@ -101,5 +101,6 @@ impl Split for Mlp {
         let x = Mat::new(step.batch.pooled(), items, self.scope.width);
         dense::par_gemm(Mat::new(grad, items, hidden).t(), x, &mut grads[self.w1]);
         dense::add_columns(grad, &mut grads[self.b1]);
+        0.0
     }
 }

@@ -6,8 +6,10 @@
 
 mod cross_attention;
 mod directions;
+mod least_squares;
 mod linear;
 mod mlp;
+mod planting;
 mod view;
 
 pub use cross_attention::CrossAttention;
@@ -18,7 +20,7 @@ use crate::learner::Reads;
 use crate::loss::Mask;
 use crate::parameters::{Layout, Parameters};
 use crate::random::Random;
-use retreever_data::Ragged;
+use retreever_data::{Embeddings, Ragged};
 use retreever_tree::Level;
 use serde::{Deserialize, Serialize};
 
@@ -109,14 +111,20 @@ pub trait Split: Send + Sync {
         let _ = (params, sample);
     }
 
+    /// Fits what does not learn to these documents, as they are seen once all else has learned.
+    fn plant(&self, params: &mut Parameters, documents: &dyn Embeddings) {
+        let _ = (params, documents);
+    }
+
     /// Adds to the logits of every item: one number for each scored node.
     fn shift(&self, params: &mut Parameters, shift: &[f32]);
 
     /// Items to logits.
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut Kept);
 
-    /// The gradient of the logits, `[items, nodes]`, back to the tensors.
-    fn backward(&self, step: Backward<'_>, grads: &mut Parameters);
+    /// The gradient of the logits, `[items, nodes]`, back to the tensors. Returns the loss of what is learned otherwise, whose
+    /// gradient is added, too.
+    fn backward(&self, step: Backward<'_>, grads: &mut Parameters) -> f64;
 }
 
 /// What `backward` looks at.

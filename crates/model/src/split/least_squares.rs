@@ -61,6 +61,6 @@ mod tests {
         dense::par_gemm(Mat::new(&seen, items, width), Mat::new(&rows, out, width).t(), &mut told);
         let found = map(&seen, width, &told, out);
         assert!(found.iter().zip(&rows).all(|(a, b)| (a - b).abs() < 1e-2), "{found:?} {rows:?}");
-        assert!(map(&vec![0.0; 20], 5, &vec![0.0; 12], 3).iter().all(|x| *x == 0.0), "nothing to tell");
+        assert!(map(&[0.0; 20], 5, &[0.0; 12], 3).iter().all(|x| *x == 0.0), "nothing to tell");
     }
 }

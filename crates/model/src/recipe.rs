@@ -42,9 +42,9 @@ pub struct Recipe {
 
 impl Recipe {
     /// What works on a laptop in minutes: linear splits that start small and grow with depth, so that the tree starts with
-    /// the encoder's own ranking instead of having to find it again. The lower ones stay, behind a trunk that learns as an
-    /// adapter does; the upper ones learn at all levels at once, each with a scale that fits its distances, behind a trunk
-    /// and learned pooling of their own. The tree is refined at the end.
+    /// the encoder's own ranking instead of having to find it again. The upper ones learn at all their levels at once, each
+    /// with a scale that fits its distances, behind a trunk and learned pooling of their own. The lower ones look through a
+    /// trunk that learns as an adapter does, and are planted at the end, where the tree is refined.
     pub fn laptop() -> Self {
         Self {
             split: SplitConfig::Linear(LinearConfig {

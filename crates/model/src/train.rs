@@ -10,7 +10,7 @@ use crate::optimizer::{AdamW, AdamWConfig};
 use crate::parameters::Parameters;
 use crate::random::Random;
 use crate::schedule::{LearningRate, Progress};
-use crate::validate::{Size, Validation};
+use crate::validate::{Size, Validation, mean};
 use retreever_data::{Embeddings, Pair, Pooled, Ragged};
 use serde::{Deserialize, Serialize};
 
@@ -188,7 +188,7 @@ pub fn train(
                 Best { step: state.step, share: 1.0, score: best.score, params: learner.params().clone() };
         }
         adopt(learner, &best.params);
-        take_back(learner, best, |learner| validation.score(learner, set.queries, set.documents));
+        take_back(learner, best, |learner| validation.scores(learner, set.queries, set.documents));
     }
     learner.finish(set.documents);
     Ok(End::Finished)
@@ -199,12 +199,14 @@ fn adopt(learner: &mut dyn Learner, params: &Parameters) {
     learner.settle();
 }
 
-/// Keeps as little of each part of what was learned as validates about as well as any share of it: twenty thousand pairs
-/// teach what holds for them alone, too, and nearer to the start there is less of that.
-fn take_back(learner: &mut dyn Learner, best: &mut Best, mut score: impl FnMut(&mut dyn Learner) -> f64) {
-    const SHARES: [f32; 4] = [0.5, 0.7, 0.85, 1.0];
-    /// Scores of a thousand queries that are no farther apart say nothing.
-    const ABOUT: f64 = 0.002;
+/// Keeps as little of each part of what was learned as the validation queries cannot tell from the best share of it: twenty
+/// thousand pairs teach what holds for them alone, too, and nearer to the start there is less of that.
+fn take_back(
+    learner: &mut dyn Learner,
+    best: &mut Best,
+    mut scores: impl FnMut(&mut dyn Learner) -> Vec<f64>,
+) {
+    const SHARES: [f32; 7] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
     let Some(start) = learner.start().cloned() else { return };
     for part in learner.parts() {
         learner.show(part.level);
@@ -218,15 +220,28 @@ fn take_back(learner: &mut dyn Learner, best: &mut Best, mut score: impl FnMut(&
                     .for_each(|(value, start)| *value = start + share * (*value - start));
             }
             adopt(learner, &params);
-            Best { step: best.step, share, score: score(learner), params }
+            let scores = scores(learner);
+            (Best { step: best.step, share, score: mean(&scores), params }, scores)
         });
         learner.show(None);
-        let most = shares.iter().map(|kept| kept.score).fold(f64::MIN, f64::max);
-        if let Some(kept) = shares.into_iter().find(|kept| kept.score >= most - ABOUT) {
+        let top = shares.iter().max_by(|(a, _), (b, _)| a.score.total_cmp(&b.score));
+        let top = top.map(|(_, scores)| scores.clone()).unwrap_or_default();
+        if let Some((kept, _)) = shares.into_iter().find(|(_, scores)| about_as_good(scores, &top)) {
             *best = kept;
         }
     }
     adopt(learner, &best.params);
+}
+
+/// Whether scores of the same queries are on the mean less than `top` by no more than half a point, nor by more than two
+/// standard errors of that mean.
+fn about_as_good(scores: &[f64], top: &[f64]) -> bool {
+    const MOST: f64 = 0.005;
+    let less: Vec<f64> = top.iter().zip(scores).map(|(top, score)| top - score).collect();
+    let loss = mean(&less);
+    let squares: Vec<f64> = less.iter().map(|less| (less - loss).powi(2)).collect();
+    let error = (mean(&squares) / less.len().max(1) as f64).sqrt();
+    loss <= MOST.min(2.0 * error)
 }
 
 /// The seed of what is drawn in one step.

@@ -65,6 +65,16 @@ impl Validation {
         queries: &dyn Embeddings,
         documents: &dyn Embeddings,
     ) -> f64 {
+        mean(&self.scores(learner, queries, documents))
+    }
+
+    /// The same of each query.
+    pub(crate) fn scores(
+        &self,
+        learner: &mut dyn Learner,
+        queries: &dyn Embeddings,
+        documents: &dyn Embeddings,
+    ) -> Vec<f64> {
         let asked = represent(learner, queries, &self.queries);
         let held = represent(learner, documents, &self.documents);
         let (width, pool) = (learner.width(), self.documents.len());
@@ -73,7 +83,7 @@ impl Validation {
             Similarity::Cosine => Packed::new(Mat::new(&held, pool, width).t()),
             Similarity::TotalVariation => Packed::default(),
         };
-        let scores: Vec<f64> = asked
+        asked
             .par_chunks(width)
             .zip(&self.relevant)
             .map_init(
@@ -100,9 +110,13 @@ impl Validation {
                     ndcg(row, relevant)
                 },
             )
-            .collect();
-        scores.iter().sum::<f64>() / scores.len().max(1) as f64
+            .collect()
     }
+}
+
+/// The mean of some scores.
+pub(crate) fn mean(scores: &[f64]) -> f64 {
+    scores.iter().sum::<f64>() / scores.len().max(1) as f64
 }
 
 /// nDCG@10 of a row of scores, given the places of the relevant documents. Of equal scores, relevant ones come last:

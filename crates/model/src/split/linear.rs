@@ -8,7 +8,8 @@
 //!
 //! So the splits next to the leaves need not learn: the trunk before them can, as the adapter that it would be by itself,
 //! and the tree ranks as that adapter does. The few splits of the upper levels cannot stand for all of an embedding. They
-//! learn what matters most, by the distances of the tree, and look through a trunk of their own ([`Coarse`]).
+//! learn what matters most, by the distances of the tree, and look through a trunk of their own ([`Coarse`]). When both have
+//! learned, the lower splits are planted anew ([`super::planting`]).
 
 use super::directions::{self, dot, mean};
 use super::view::{self, View};
@@ -38,7 +39,7 @@ pub struct Config {
 }
 
 /// The upper levels look for themselves: through heads and a trunk of their own, which learn with these splits by the
-/// distances of the tree. All other splits stay where they start, and what they look through learns by cosines.
+/// distances of the tree at these levels. What all other splits look through learns by cosines; they themselves are planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Coarse {
@@ -289,7 +290,7 @@ impl Split for Linear {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use retreever_tree::Level;
 
@@ -322,7 +323,7 @@ mod tests {
     }
 
     /// Two upper levels of four look for themselves.
-    fn two_parts(layout: &mut Layout) -> Linear {
+    pub(in super::super) fn two_parts(layout: &mut Layout) -> Linear {
         let config = Config {
             trunk: Some(TrunkConfig::Mlp { hidden: 6, dropout: 0.0 }),
             coarse: Some(Coarse { levels: 2, pooling_heads: 2 }),
@@ -334,7 +335,7 @@ mod tests {
     }
 
     /// Some queries and their contexts.
-    fn pairs(count: usize, random: &mut Random) -> Ragged {
+    pub(in super::super) fn pairs(count: usize, random: &mut Random) -> Ragged {
         let mut batch = Ragged::new(8);
         for _ in 0..2 * count {
             let tokens: Vec<f32> = (0..16).map(|_| random.normal() as f32).collect();

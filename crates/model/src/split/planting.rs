@@ -98,3 +98,46 @@ fn energy_within(rows: &[f32], directions: &[f32], width: usize) -> f32 {
     directions::keep_within(&mut within, directions, width);
     energy(&within)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::linear::tests::{pairs, two_parts};
+    use super::*;
+    use crate::parameters::Layout;
+    use crate::random::Random;
+    use retreever_tree::Level;
+
+    #[test]
+    fn lower_splits_go_on_where_the_upper_ones_leave_off() {
+        let (mut layout, mut random) = (Layout::default(), Random::new(6, 1));
+        let split = two_parts(&mut layout);
+        let mut params = Parameters::zeros(layout);
+        split.init(&mut params, &mut random);
+        // The upper splits have grown, and look where they like.
+        params
+            .by_name_mut("coarse.split.weight")
+            .unwrap()
+            .iter_mut()
+            .for_each(|x| *x = 3.0 * random.normal() as f32);
+        let documents = pairs(200, &mut random);
+        let logits = |params: &Parameters| {
+            let (mut kept, end) = (Kept::default(), Level::ROOT.below().below());
+            split.forward(params, &documents, Pass { end, dropout: None }, &mut kept);
+            kept.logits
+        };
+        let before = logits(&params);
+        split.plant(&mut params, &documents);
+
+        let after = logits(&params);
+        let factor = after[0] / before[0];
+        assert!(factor < 0.9, "{factor}: they were louder than what they see");
+        assert!(before.iter().zip(&after).all(|(x, y)| (x * factor - y).abs() < 1e-4 * (1.0 + x.abs())));
+        let above = directions::space(params.by_name("coarse.split.weight").unwrap(), 8);
+        let next = &params.by_name("split.weight").unwrap()[..4 * 8];
+        for (row, other) in
+            next.chunks_exact(8).flat_map(|row| above.chunks_exact(8).map(move |other| (row, other)))
+        {
+            assert!(directions::dot(row, other).abs() < 1e-2, "{row:?} looks along {other:?}");
+        }
+    }
+}

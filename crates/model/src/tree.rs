@@ -210,8 +210,12 @@ impl Tree {
         self.split.forward(&self.params, batch, pass, &mut room.kept);
     }
 
-    /// Fits what does not learn to these documents, as they are seen once all else has learned.
-    pub(crate) fn plant(&mut self, documents: &dyn Embeddings) {
+    /// Fits what does not learn to these documents, as they are seen once all else has learned. For a tree that is trained;
+    /// one whose levels are not nested is left as it is.
+    ///
+    /// # Panics
+    /// If the documents are of another width.
+    pub fn plant(&mut self, documents: &dyn Embeddings) {
         if self.config.propagation.nesting() == Nesting::Nested {
             self.split.plant(&mut self.params, documents);
         }

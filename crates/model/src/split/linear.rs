@@ -127,7 +127,8 @@ impl Linear {
         let nodes = scope.end.start();
         let gains = gains(config.start, scope);
         let mut part = |prefix: &str, heads, nodes: Range<usize>, learns| {
-            let (view_rate, split_rate) = if prefix == COARSE { UPPER_RATES } else { (1.0, 1.0) };
+            let upper = config.coarse.is_some() && learns == Learns::All;
+            let (view_rate, split_rate) = if upper { UPPER_RATES } else { (1.0, 1.0) };
             layout.learn_at(view_rate);
             let view = View::new((heads, config.trunk), scope.width, prefix, layout);
             layout.learn_at(split_rate);
@@ -239,10 +240,8 @@ impl Split for Linear {
         kept.logits.resize(batch.len() * end, 0.0);
         for (part, kept_view) in self.parts.iter().zip(views) {
             let nodes = part.nodes.start..part.nodes.end.min(end);
-            if nodes.is_empty() && part.learns != Learns::View {
-                continue;
-            }
             let seed = pass.dropout.map(|seed| seed ^ (nodes.start as u64) << 20);
+            // Also where no node below it is scored: it learns all the same.
             part.view.forward(params, batch, seed, kept_view);
             if nodes.is_empty() {
                 continue;

@@ -29,7 +29,7 @@ impl Weighting {
     }
 }
 
-/// At which levels a step is trained.
+/// At which levels a step is trained, of those that learn by distances; the leaves are the finest of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Levels {

@@ -289,3 +289,25 @@ impl<'a> TrainingSet<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::about_as_good;
+
+    #[test]
+    fn scores_that_chance_could_have_made_are_about_as_good() {
+        let top: Vec<f64> = (0..1000).map(|query| f64::from(query % 2)).collect();
+        let but = |query: usize, score: f64| {
+            let mut scores = top.clone();
+            scores[query] = score;
+            scores
+        };
+        assert!(about_as_good(&top, &top));
+        assert!(about_as_good(&but(1, 0.0), &top), "one query of a thousand");
+        let all: Vec<f64> = top.iter().map(|score| score - 0.001).collect();
+        assert!(!about_as_good(&all, &top), "every query is a little worse");
+        let few =
+            |count: usize| about_as_good(&vec![0.0; count], &[vec![1.0], vec![0.0; count - 1]].concat());
+        assert!(!few(20) && few(500), "five points are too many, whatever their error");
+    }
+}

@@ -20,11 +20,11 @@ pub enum Recipe {
     Mlp,
     /// An adapter with nested sizes.
     Mrl,
-    /// A tree trained at its leaves.
+    /// A tree trained at its leaves, or where upper levels look for themselves at the finest of these.
     Tree,
-    /// A tree trained at one level in each step, drawn anew.
+    /// A tree trained at one of these levels in each step, drawn anew.
     Stochastic,
-    /// A tree trained at all its levels in every step: the default recipe.
+    /// A tree trained at all of them in every step: the default recipe.
     AllLevels,
     /// A tree with one choice changed.
     Ablated(Choice),
@@ -58,7 +58,7 @@ pub enum Choice {
 pub enum Ingredient {
     /// The heads through which the upper levels look at the tokens.
     Heads,
-    /// That the upper levels look for themselves, and the others stay where they start.
+    /// That the upper levels look for themselves, and the others are planted.
     Coarse,
     /// The trunk before the splits.
     Trunk,

@@ -121,8 +121,11 @@ impl State {
     }
 }
 
-/// How much is validated on.
+/// How much is validated on while training goes on.
 pub(crate) const VALIDATION: Size = Size { queries: 1500, documents: 4000 };
+
+/// The same where it is decided how much is kept: among few documents, an easy data set tells too little.
+const DECISION: Size = Size { queries: 1500, documents: 12_000 };
 
 /// Trains `learner`, from `state` on.
 pub fn train(
@@ -188,7 +191,8 @@ pub fn train(
                 Best { step: state.step, share: 1.0, score: best.score, params: learner.params().clone() };
         }
         adopt(learner, &best.params);
-        take_back(learner, best, |learner| validation.scores(learner, set.queries, set.documents));
+        let decision = Validation::draw(set.dev, set.documents.len(), DECISION, config.seed);
+        take_back(learner, best, |learner| decision.scores(learner, set.queries, set.documents));
     }
     learner.finish(set.documents);
     Ok(End::Finished)

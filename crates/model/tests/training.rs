@@ -154,9 +154,9 @@ fn what_holds_for_the_training_pairs_alone_is_taken_back() {
     let start = learner.params().as_slice().to_vec();
     let mut state = State::new(&learner, &config);
     let (end, scores) = run_on(&wrong, &mut learner, &config, &mut state, None);
-    let (kept, best) = (state.best.unwrap(), scores.iter().copied().fold(0.0, f64::max));
-    assert_eq!(end, End::Finished);
-    assert!(kept.share < 1.0 && kept.score > best, "{} {} {scores:?}", kept.share, kept.score);
+    let (kept, last) = (state.best.unwrap(), scores[scores.len() - 1]);
+    assert_eq!((end, kept.step), (End::Finished, 100), "the last weights");
+    assert!(kept.share < 1.0 && kept.score > last + 0.3, "{} {} {scores:?}", kept.share, kept.score);
     assert_ne!(kept.params.as_slice(), start);
 }
 

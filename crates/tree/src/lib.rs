@@ -21,6 +21,8 @@
 
 mod assignment;
 mod node;
+mod routing;
 
 pub use assignment::{Assignment, Assignments, AssignmentsError, FLUSH, Nesting, coarsen};
 pub use node::{Depth, LeafId, Level, MAX_DEPTH, NodeId};
+pub use routing::{CoverPoint, Routed, Routing};

@@ -3,8 +3,8 @@
 use crate::loss::Mask;
 use crate::parameters::Parameters;
 use crate::schedule::Progress;
-use retreever_data::{Embeddings, Ragged};
-use retreever_tree::Level;
+use crate::train::TrainingSet;
+use retreever_data::Ragged;
 
 /// What one step of training sees besides the batch.
 #[derive(Clone, Copy, Debug)]
@@ -35,13 +35,13 @@ pub enum Reads {
     Pooled,
 }
 
-/// A part of what is learned.
-#[derive(Clone, Debug)]
-pub struct Part {
-    /// The names of its tensors.
-    pub tensors: Vec<String>,
-    /// The level that shows best what it is worth; the finest for nothing.
-    pub level: Option<Level>,
+/// What [`Learner::finish`] made of the last parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Finished {
+    /// How much of what was learned is kept, between 0 and 1.
+    pub share: f32,
+    /// nDCG@10 of the validation queries by what is saved; `None` without held-out pairs.
+    pub score: Option<f64>,
 }
 
 /// Something with parameters and a loss.
@@ -58,24 +58,11 @@ pub trait Learner {
     /// Brings the parameters back within their bounds.
     fn settle(&mut self);
 
-    /// Where the parameters started, if what was learned may be taken back in part at the end.
-    fn start(&self) -> Option<&Parameters> {
+    /// What is done once, when all steps are done, with a look at the whole training set. `None` where nothing is done and the
+    /// best checkpoint is the result.
+    fn finish(&mut self, set: TrainingSet<'_>, seed: u64) -> Option<Finished> {
+        let _ = (set, seed);
         None
-    }
-
-    /// What may be taken back by itself, in this order.
-    fn parts(&self) -> Vec<Part> {
-        Vec::new()
-    }
-
-    /// From here on, items are represented at this level; at the finest for nothing.
-    fn show(&mut self, level: Option<Level>) {
-        let _ = level;
-    }
-
-    /// What is done once, when training is over, with a look at all documents.
-    fn finish(&mut self, documents: &dyn Embeddings) {
-        let _ = documents;
     }
 
     /// The scale of the loss.
@@ -85,7 +72,7 @@ pub trait Learner {
     /// to `grads`.
     fn learn(&mut self, batch: &Ragged, lesson: Lesson<'_>, grads: &mut Parameters) -> f64;
 
-    /// Appends the representation of each item of a batch to `rows`: the finest, or that of [`Learner::show`].
+    /// Appends the representation of each item of a batch to `rows`, as it is validated while training goes on.
     fn represent(&mut self, batch: &Ragged, rows: &mut Vec<f32>);
 
     /// The width of that representation.

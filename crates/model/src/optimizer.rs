@@ -68,7 +68,6 @@ impl AdamW {
         let second = (1.0 / (1.0 - beta2.powf(self.step as f64)).sqrt()) as f32;
         let (beta1, beta2, eps) = (beta1 as f32, beta2 as f32, eps as f32);
         for entry in grads.layout().entries() {
-            let rate = rate * entry.rate;
             let first = (rate * unbiased) as f32;
             let keep = match entry.decay {
                 Decay::Yes => (1.0 - rate * decay) as f32,

@@ -29,34 +29,20 @@ pub struct Entry {
     pub range: Range<usize>,
     /// Whether it decays.
     pub decay: Decay,
-    /// What the learning rate is multiplied with.
-    pub rate: f64,
 }
 
 /// Which tensors there are.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
     entries: Vec<Entry>,
-    rate: f64,
-}
-
-impl Default for Layout {
-    fn default() -> Self {
-        Self { entries: Vec::new(), rate: 1.0 }
-    }
 }
 
 impl Layout {
-    /// From here on, tensors learn at so many times the rate.
-    pub fn learn_at(&mut self, rate: f64) {
-        self.rate = rate;
-    }
-
     /// A further tensor.
     pub fn tensor(&mut self, name: impl Into<String>, shape: &[usize], decay: Decay) -> Tensor {
         let start = self.len();
         let range = start..start + shape.iter().product::<usize>();
-        self.entries.push(Entry { name: name.into(), shape: shape.to_vec(), range, decay, rate: self.rate });
+        self.entries.push(Entry { name: name.into(), shape: shape.to_vec(), range, decay });
         Tensor(self.entries.len() - 1)
     }
 

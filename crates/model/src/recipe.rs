@@ -4,10 +4,10 @@ use crate::optimizer::AdamWConfig;
 use crate::propagation::PropagationConfig;
 use crate::scale::ScaleConfig;
 use crate::schedule::{LearningRate, Levels, Weighting};
-use crate::split::{Coarse, CrossAttentionConfig, LinearConfig, LinearStart, SplitConfig};
+use crate::split::{CrossAttentionConfig, PlantedConfig, SplitConfig};
 use crate::train::TrainConfig;
 use crate::tree::{Tree, TreeConfig};
-use crate::tree_learner::{Finish, TreeLearner};
+use crate::tree_learner::{Losses, TreeLearner};
 use crate::trunk::TrunkConfig;
 use retreever_data::Embeddings;
 use retreever_tree::Depth;
@@ -28,39 +28,46 @@ pub struct Recipe {
     pub scale: ScaleConfig,
     /// At which levels steps are trained.
     pub levels: Levels,
+    /// The scale of a further loss over the cosines of the space that planted splits look at; 0 for none.
+    pub cosine: f64,
     /// Pairs in a batch.
     pub batch: usize,
-    /// In groups of how many neighbours they come; 1 for none.
+    /// Size of the groups of nearest neighbours that batches are made of; 1 disables grouping.
     pub neighbours: usize,
     /// The learning rate.
     pub rate: LearningRate,
     /// The optimiser.
     pub optimiser: AdamWConfig,
-    /// What is done when training is over.
-    pub finish: Finish,
 }
 
 impl Recipe {
-    /// What works on a laptop in minutes: linear splits that start small and grow with depth, so that the tree starts with
-    /// the encoder's own ranking instead of having to find it again. The upper ones learn at all their levels at once, each
-    /// with a scale that fits its distances, behind a trunk and learned pooling of their own. The lower ones look through a
-    /// trunk that learns as an adapter does, and are planted at the end, where the tree is refined.
+    /// What works on a laptop in minutes: directions planted in the documents, and a trunk in front of them that learns by the
+    /// distances of the upper levels and by cosines at once.
     pub fn laptop() -> Self {
         Self {
-            split: SplitConfig::Linear(LinearConfig {
-                pooling_heads: 0,
-                trunk: Some(TrunkConfig::Mlp { hidden: 3072, dropout: 0.5 }),
-                coarse: Some(Coarse { levels: 6, pooling_heads: 8 }),
-                start: LinearStart::Growing { deviation: 0.08, growth: std::f64::consts::SQRT_2 },
+            split: SplitConfig::Planted(PlantedConfig {
+                trunk: TrunkConfig::Mlp { hidden: 3072, dropout: 0.5 },
+                upper: 6,
+                deviation: 0.6,
+                growth: std::f64::consts::SQRT_2,
             }),
             scale: ScaleConfig::Fitted { times: 1.0, max: 1e6 },
             levels: Levels::All(Weighting::Linear),
+            cosine: 50.0,
             batch: 512,
             neighbours: 16,
             rate: LearningRate { peak: 1e-3, warm_up: 0.05 },
-            finish: Finish::Refined,
             ..Self::paper()
         }
+    }
+
+    /// The laptop's tree without its training: planted in the encoder's own embeddings.
+    pub fn untrained() -> Self {
+        let mut recipe = Self::laptop();
+        if let SplitConfig::Planted(planted) = &mut recipe.split {
+            planted.trunk = TrunkConfig::Identity;
+        }
+        recipe
     }
 
     /// What the paper's authors do on a large accelerator in 200,000 steps.
@@ -70,19 +77,19 @@ impl Recipe {
             propagation: PropagationConfig::Product,
             scale: ScaleConfig::Shared { start: 1.0, max: 30.0 },
             levels: Levels::Stochastic(Weighting::Square),
+            cosine: 0.0,
             batch: 64,
             neighbours: 1,
             rate: LearningRate { peak: 1e-4, warm_up: 0.05 },
             optimiser: AdamWConfig::default(),
-            finish: Finish::AsTrained,
         }
     }
 
-    /// A tree that is trained by this recipe, centred on the documents.
+    /// A tree that is trained by this recipe, planted in the documents where its directions do not learn.
     pub fn learner(&self, config: TreeConfig, seed: u64, documents: &dyn Embeddings) -> TreeLearner {
-        let mut learner = TreeLearner::new(Tree::new(config, seed), self.levels);
-        learner.centre(documents);
-        learner.finishing(self.finish)
+        let mut tree = Tree::new(config, seed);
+        tree.plant(documents, seed);
+        TreeLearner::new(tree, Losses { levels: self.levels, cosine: self.cosine })
     }
 
     /// The tree of this recipe for embeddings of this width.
@@ -93,6 +100,7 @@ impl Recipe {
             split: self.split.clone(),
             propagation: self.propagation.clone(),
             scale: self.scale,
+            temperatures: None,
         }
     }
 

@@ -76,6 +76,11 @@ impl Scale {
         }
     }
 
+    /// Copies the scales of one set of parameters to another.
+    pub(crate) fn copy(&self, from: &Parameters, to: &mut Parameters) {
+        to[self.logs].copy_from_slice(&from[self.logs]);
+    }
+
     /// Keeps the scales within their bounds.
     pub(crate) fn clamp(&self, params: &mut Parameters) {
         let max = self.config.max().ln() as f32;

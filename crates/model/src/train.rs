@@ -5,12 +5,12 @@
 
 use crate::batches::Batches;
 use crate::error::ModelError;
-use crate::learner::{Learner, Lesson, Reads};
+use crate::learner::{Finished, Learner, Lesson, Reads};
 use crate::optimizer::{AdamW, AdamWConfig};
 use crate::parameters::Parameters;
 use crate::random::Random;
 use crate::schedule::{LearningRate, Progress};
-use crate::validate::{Size, Validation, mean};
+use crate::validate::{Size, Validation};
 use retreever_data::{Embeddings, Pair, Pooled, Ragged};
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub struct TrainConfig {
     pub steps: u64,
     /// Pairs in a batch.
     pub batch: usize,
-    /// In groups of how many neighbours they come; 1 for none.
+    /// Size of the groups of nearest neighbours that batches are made of; 1 disables grouping.
     pub neighbours: usize,
     /// What everything random is drawn from.
     pub seed: u64,
@@ -102,13 +102,13 @@ pub struct State {
     pub stale: u32,
 }
 
-/// The parameters that validated best.
+/// The parameters that validated best; when training is over, the result.
 pub struct Best {
     /// After how many steps.
     pub step: u64,
     /// How much of what they had learned is kept.
     pub share: f32,
-    /// nDCG@10.
+    /// nDCG@10 of the validation queries.
     pub score: f64,
     /// The parameters.
     pub params: Parameters,
@@ -123,9 +123,6 @@ impl State {
 
 /// How much is validated on while training goes on.
 pub(crate) const VALIDATION: Size = Size { queries: 1500, documents: 4000 };
-
-/// The same where it is decided how much is kept: among few documents, an easy data set tells too little.
-const DECISION: Size = Size { queries: 1500, documents: 12_000 };
 
 /// Trains `learner`, from `state` on.
 pub fn train(
@@ -184,68 +181,19 @@ pub fn train(
             return Ok(End::Interrupted);
         }
     }
-    if let Some(best) = &mut state.best {
-        if learner.start().is_some() {
-            // Of what is taken back in part the last is best: the rate has come down.
-            *best =
-                Best { step: state.step, share: 1.0, score: best.score, params: learner.params().clone() };
+    match learner.finish(set, config.seed) {
+        Some(Finished { share, score }) => {
+            let params = learner.params().clone();
+            state.best = score.map(|score| Best { step: state.step, share, score, params });
         }
-        adopt(learner, &best.params);
-        let decision = Validation::draw(set.dev, set.documents.len(), DECISION, config.seed);
-        take_back(learner, best, |learner| decision.scores(learner, set.queries, set.documents));
-    }
-    learner.finish(set.documents);
-    Ok(End::Finished)
-}
-
-fn adopt(learner: &mut dyn Learner, params: &Parameters) {
-    learner.params_mut().as_mut_slice().copy_from_slice(params.as_slice());
-    learner.settle();
-}
-
-/// Keeps as little of each part of what was learned as the validation queries cannot tell from the best share of it: twenty
-/// thousand pairs teach what holds for them alone, too, and nearer to the start there is less of that.
-fn take_back(
-    learner: &mut dyn Learner,
-    best: &mut Best,
-    mut scores: impl FnMut(&mut dyn Learner) -> Vec<f64>,
-) {
-    const SHARES: [f32; 7] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
-    let Some(start) = learner.start().cloned() else { return };
-    for part in learner.parts() {
-        learner.show(part.level);
-        let shares = SHARES.map(|share| {
-            let mut params = best.params.clone();
-            for (entry, start) in start.iter().filter(|(entry, _)| part.tensors.contains(&entry.name)) {
-                let learned = params.by_name_mut(&entry.name).expect("the same tensors");
-                learned
-                    .iter_mut()
-                    .zip(start)
-                    .for_each(|(value, start)| *value = start + share * (*value - start));
+        None => {
+            if let Some(best) = &state.best {
+                learner.params_mut().as_mut_slice().copy_from_slice(best.params.as_slice());
+                learner.settle();
             }
-            adopt(learner, &params);
-            let scores = scores(learner);
-            (Best { step: best.step, share, score: mean(&scores), params }, scores)
-        });
-        learner.show(None);
-        let top = shares.iter().max_by(|(a, _), (b, _)| a.score.total_cmp(&b.score));
-        let top = top.map(|(_, scores)| scores.clone()).unwrap_or_default();
-        if let Some((kept, _)) = shares.into_iter().find(|(_, scores)| about_as_good(scores, &top)) {
-            *best = kept;
         }
     }
-    adopt(learner, &best.params);
-}
-
-/// Whether scores of the same queries are on the mean less than `top` by no more than half a point, nor by more than two
-/// standard errors of that mean.
-fn about_as_good(scores: &[f64], top: &[f64]) -> bool {
-    const MOST: f64 = 0.005;
-    let less: Vec<f64> = top.iter().zip(scores).map(|(top, score)| top - score).collect();
-    let loss = mean(&less);
-    let squares: Vec<f64> = less.iter().map(|less| (less - loss).powi(2)).collect();
-    let error = (mean(&squares) / less.len().max(1) as f64).sqrt();
-    loss <= MOST.min(2.0 * error)
+    Ok(End::Finished)
 }
 
 /// The seed of what is drawn in one step.
@@ -291,27 +239,5 @@ impl<'a> TrainingSet<'a> {
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::about_as_good;
-
-    #[test]
-    fn scores_that_chance_could_have_made_are_about_as_good() {
-        let top: Vec<f64> = (0..1000).map(|query| f64::from(query % 2)).collect();
-        let but = |query: usize, score: f64| {
-            let mut scores = top.clone();
-            scores[query] = score;
-            scores
-        };
-        assert!(about_as_good(&top, &top));
-        assert!(about_as_good(&but(1, 0.0), &top), "one query of a thousand");
-        let all: Vec<f64> = top.iter().map(|score| score - 0.001).collect();
-        assert!(!about_as_good(&all, &top), "every query is a little worse");
-        let few =
-            |count: usize| about_as_good(&vec![0.0; count], &[vec![1.0], vec![0.0; count - 1]].concat());
-        assert!(!few(20) && few(500), "five points are too many, whatever their error");
     }
 }

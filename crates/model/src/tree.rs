@@ -1,15 +1,20 @@
 //! The tree: a split function, a propagation, and the scale of its loss, over one set of parameters.
 
+use crate::calibration;
+use crate::cosine::Cosines;
+use crate::finish::Renumbered;
 use crate::learner::Reads;
 use crate::loss::{At, Comparison, Mask};
 use crate::parameters::{Layout, Parameters};
+use crate::planting::Frame;
 use crate::propagation::{self, Propagation, PropagationConfig, Reached};
 use crate::random::Random;
 use crate::scale::{Scale, ScaleConfig};
-use crate::split::{self, Kept, LinearConfig, Pass, Scope, Split, SplitConfig};
+use crate::split::{self, Kept, Pass, PlantedConfig, Scope, Split, SplitConfig};
+use crate::temperature::Temperatures;
 use crate::trunk::TrunkConfig;
-use retreever_data::{Embeddings, Pooled, Ragged};
-use retreever_tree::{Assignments, Depth, Level, Nesting};
+use retreever_data::{Embeddings, Pair, Pooled, Ragged};
+use retreever_tree::{Assignments, Depth, Level, Nesting, Routing};
 use serde::{Deserialize, Serialize};
 
 /// What a tree is made of. Saved beside its weights.
@@ -26,39 +31,44 @@ pub struct TreeConfig {
     pub propagation: PropagationConfig,
     /// The scale of the loss.
     pub scale: ScaleConfig,
+    /// The temperatures for comparing and for routing; `None` for one temperature, which divides by 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperatures: Option<Temperatures>,
 }
 
 impl TreeConfig {
-    /// The depth down to which levels learn by distances: all of it, unless the upper ones look for themselves.
+    /// The depth down to which levels learn by distances: all of it, unless the lower ones are planted in the end.
     pub fn learning(&self) -> Depth {
-        let upper = self.split.coarse_levels().try_into().ok().and_then(Depth::new);
+        let upper = self.planted().and_then(|planted| u8::try_from(planted.upper).ok()).and_then(Depth::new);
         upper.map_or(self.depth, |upper| upper.min(self.depth))
+    }
+
+    fn planted(&self) -> Option<&PlantedConfig> {
+        match &self.split {
+            SplitConfig::Planted(config) => Some(config),
+            _ => None,
+        }
     }
 
     /// Whether a tree can be made of it, or what is wrong.
     pub fn check(&self) -> Result<(), String> {
-        let sizes = match &self.split {
-            SplitConfig::Linear(LinearConfig { trunk, coarse, .. }) => {
-                let hidden = match trunk {
-                    Some(TrunkConfig::Mlp { hidden, .. }) => Some(("hidden", *hidden)),
-                    _ => None,
-                };
-                hidden.into_iter().chain(coarse.map(|coarse| ("levels", coarse.levels))).collect()
+        let (sizes, dropout) = match &self.split {
+            SplitConfig::Planted(config) => match config.trunk {
+                TrunkConfig::Mlp { hidden, dropout } => {
+                    (vec![("hidden", hidden), ("upper", config.upper)], dropout)
+                }
+                TrunkConfig::Linear | TrunkConfig::Identity => (vec![("upper", config.upper)], 0.0),
+            },
+            SplitConfig::Linear => (Vec::new(), 0.0),
+            SplitConfig::Mlp(config) => (vec![("hidden", config.hidden)], config.dropout),
+            SplitConfig::CrossAttention(config) => {
+                let sizes = [
+                    ("heads", config.heads),
+                    ("head_width", config.head_width),
+                    ("level_embeddings", config.level_embeddings),
+                ];
+                (sizes.to_vec(), config.dropout)
             }
-            SplitConfig::Mlp(config) => vec![("hidden", config.hidden)],
-            SplitConfig::CrossAttention(config) => vec![
-                ("heads", config.heads),
-                ("head_width", config.head_width),
-                ("level_embeddings", config.level_embeddings),
-            ],
-        };
-        let dropout = match &self.split {
-            SplitConfig::Linear(LinearConfig { trunk: Some(TrunkConfig::Mlp { dropout, .. }), .. }) => {
-                *dropout
-            }
-            SplitConfig::Linear(_) => 0.0,
-            SplitConfig::Mlp(config) => config.dropout,
-            SplitConfig::CrossAttention(config) => config.dropout,
         };
         if let Some((name, size)) =
             sizes.into_iter().chain([("width", self.width)]).find(|(_, size)| *size == 0)
@@ -67,6 +77,21 @@ impl TreeConfig {
         }
         if !(0.0..1.0).contains(&dropout) {
             return Err(format!("`dropout` is {dropout}, but must be at least 0 and below 1"));
+        }
+        if let Some(planted) = self.planted() {
+            for (name, number) in [("deviation", planted.deviation), ("growth", planted.growth)] {
+                if !(number.is_finite() && number > 0.0) {
+                    return Err(format!("`{name}` is {number}, but must be finite and above 0"));
+                }
+            }
+            if self.propagation != PropagationConfig::Product {
+                return Err(
+                    "planted splits need product propagation: choose another split function".to_owned()
+                );
+            }
+        }
+        if let Some(temperatures) = &self.temperatures {
+            temperatures.check(self.depth)?;
         }
         self.scale.check()
     }
@@ -81,6 +106,13 @@ pub struct Tree {
     scale: Scale,
 }
 
+/// Items computed at a time.
+const BATCH: usize = 64;
+/// Documents that splits are planted in, at most.
+const SAMPLE: usize = 20_000;
+/// Held-out pairs that calibrate, at most.
+const CALIBRATED: usize = 4000;
+
 /// Room for one training step. Reused from step to step.
 #[derive(Default)]
 pub struct Workspace {
@@ -89,6 +121,7 @@ pub struct Workspace {
     grad_reach: Vec<f32>,
     grad_logits: Vec<f32>,
     comparison: Comparison,
+    cosines: Cosines,
 }
 
 /// What one step trains.
@@ -96,7 +129,9 @@ pub struct Workspace {
 pub struct Step<'a> {
     /// At which levels, each with its weight in the loss; the last is the deepest.
     pub levels: &'a [(Level, f64)],
-    /// The seed of dropout, or nothing for none.
+    /// The scale of the loss over cosines of the space that splits look at; 0 for none.
+    pub cosine: f64,
+    /// The seed of dropout; `None` for no dropout.
     pub dropout: Option<u64>,
     /// Which pairs are not negatives of each other; empty for none.
     pub mask: &'a Mask,
@@ -161,14 +196,86 @@ impl Tree {
         self.scale.fit(&mut self.params, best, learning);
     }
 
-    /// Fits the starting values to some pooled embeddings, `[items, width]`, where the split starts that way: the mean item
-    /// is split evenly, and splits start where items can be halved. For a tree that is not trained yet.
+    /// Whether its directions are planted instead of learned.
+    pub fn is_planted(&self) -> bool {
+        self.config.planted().is_some()
+    }
+
+    /// How the routing reading follows from assignments.
+    pub fn routing(&self) -> Routing {
+        self.config
+            .temperatures
+            .as_ref()
+            .map_or_else(|| Routing::same(self.config.depth), Temperatures::routing)
+    }
+
+    /// Plants all directions and cuts in the documents, and fits the temperatures to them; see [`crate::planting`]. Trees whose
+    /// directions are learned stay as they are.
     ///
     /// # Panics
-    /// If the items are of another width.
-    pub fn centre(&mut self, sample: &[f32]) {
-        assert!(sample.len().is_multiple_of(self.config.width), "items of another width");
-        self.split.centre(&mut self.params, sample);
+    /// If the documents are of another width.
+    pub fn plant(&mut self, documents: &dyn Embeddings, seed: u64) {
+        let Some(PlantedConfig { upper, .. }) = self.config.planted().cloned() else { return };
+        let rows = self.sample(documents);
+        let frame = Frame::plant(self.config.depth, upper, &rows, self.config.width, seed);
+        self.split.set_frame(&mut self.params, &frame);
+        self.fit_temperatures(&frame, &rows);
+    }
+
+    /// Plants the directions and cuts below the upper levels anew, where the trunk has learned.
+    pub(crate) fn plant_below(&mut self, documents: &dyn Embeddings, seed: u64) {
+        let Some(PlantedConfig { upper, .. }) = self.config.planted().cloned() else { return };
+        let Some(mut frame) = self.split.frame(&self.params) else { return };
+        let rows = self.sample(documents);
+        frame.plant_below(self.config.depth, upper, &rows, seed);
+        self.split.set_frame(&mut self.params, &frame);
+        self.fit_temperatures(&frame, &rows);
+    }
+
+    fn fit_temperatures(&mut self, frame: &Frame, rows: &[f32]) {
+        let Some(PlantedConfig { deviation, growth, .. }) = self.config.planted() else { return };
+        let (depth, found) = (self.config.depth, frame.mean_deviation(rows));
+        self.config.temperatures = Some(Temperatures::fitted(depth, found, *deviation, *growth));
+    }
+
+    /// Calibrates the routing temperatures on pairs that were not trained on.
+    pub fn calibrate(&mut self, queries: &dyn Embeddings, documents: &dyn Embeddings, pairs: &[Pair]) {
+        if self.config.temperatures.is_none() {
+            return;
+        }
+        let some = Renumbered::new(&pairs[..pairs.len().min(CALIBRATED)]);
+        let queries = self.assign(&Renumbered::gather(queries, &some.queries), |_| ());
+        let documents = self.assign(&Renumbered::gather(documents, &some.documents), |_| ());
+        let routing = calibration::calibrate(&self.routing(), &queries, &documents, &some.pairs);
+        if let Some(temperatures) = &mut self.config.temperatures {
+            temperatures.set_routing(routing);
+        }
+    }
+
+    /// What the splits look at: items in the space that the trunk makes, `[items, width]` of length 1. `None` for trees without a
+    /// trunk.
+    pub fn space(&self, items: &Ragged) -> Option<Vec<f32>> {
+        let (mut room, pass) = (Workspace::default(), Pass { end: Level::ROOT, dropout: None });
+        self.split.forward(&self.params, items, pass, &mut room.kept);
+        self.split.space(&room.kept).map(<[f32]>::to_vec)
+    }
+
+    /// A sample of documents in the space.
+    fn sample(&self, documents: &dyn Embeddings) -> Vec<f32> {
+        let step = documents.len().div_ceil(SAMPLE).max(1);
+        let sample: Vec<usize> = (0..documents.len()).step_by(step).collect();
+        let rows = sample
+            .chunks(BATCH)
+            .flat_map(|some| self.space(&Renumbered::gather(documents, some)).unwrap_or_default());
+        rows.collect()
+    }
+
+    /// Sets what was learned to `share` of the way from `start` to `last`. The scales of the loss stay those of `last`.
+    pub(crate) fn interpolate(&mut self, start: &Parameters, last: &Parameters, share: f32) {
+        let values =
+            start.as_slice().iter().zip(last.as_slice()).map(|(start, last)| start + share * (last - start));
+        self.params.as_mut_slice().iter_mut().zip(values).for_each(|(value, to)| *value = to);
+        self.scale.copy(last, &mut self.params);
     }
 
     /// The loss of a batch whose first half are queries and second half their contexts; its gradient is added to
@@ -195,40 +302,34 @@ impl Tree {
             *self.scale.log_mut(grads, level) += outcome.grad_log_scale as f32;
         }
         loss += self.propagation.regularise(&room.reached, &mut room.grad_reach);
-        room.grad_logits.resize(room.kept.logits.len(), 0.0);
-        let Workspace { kept, reached, grad_reach, grad_logits, .. } = room;
+        let Workspace { kept, reached, grad_reach, grad_logits, cosines, .. } = room;
+        let mut grad_space: &[f32] = &[];
+        if let Some(space) = self.split.space(kept).filter(|_| step.cosine > 0.0) {
+            loss += cosines.info_nce(space, self.config.width, step.cosine, step.mask).loss;
+            grad_space = cosines.grad();
+        }
+
+        grad_logits.resize(kept.logits.len(), 0.0);
         let back =
             propagation::Backward { params: &self.params, logits: &kept.logits, reached, grad: grad_reach };
         self.propagation.backward(back, grad_logits, grads);
-        let back =
-            split::Backward { params: &self.params, batch, pass, kept, grad: grad_logits, mask: step.mask };
-        loss + self.split.backward(back, grads)
-    }
-
-    /// Fills the logits of a batch alone.
-    pub(crate) fn score(&self, batch: &Ragged, pass: Pass, room: &mut Workspace) {
-        self.split.forward(&self.params, batch, pass, &mut room.kept);
-    }
-
-    /// Fits what does not learn to these documents, as they are seen once all else has learned. For a tree that is trained;
-    /// one whose levels are not nested is left as it is.
-    ///
-    /// # Panics
-    /// If the documents are of another width.
-    pub fn plant(&mut self, documents: &dyn Embeddings) {
-        if self.config.propagation.nesting() == Nesting::Nested {
-            self.split.plant(&mut self.params, documents);
-        }
-    }
-
-    /// Adds to the logits of every item: one number for each split node.
-    pub(crate) fn shift(&mut self, shift: &[f32]) {
-        self.split.shift(&mut self.params, shift);
+        self.compare(grad_logits, pass.end);
+        let back = split::Backward { params: &self.params, batch, pass, kept, grad: grad_logits, grad_space };
+        self.split.backward(back, grads);
+        loss
     }
 
     fn route(&self, batch: &Ragged, pass: Pass, level: Level, room: &mut Workspace) {
-        self.score(batch, pass, room);
+        self.split.forward(&self.params, batch, pass, &mut room.kept);
+        self.compare(&mut room.kept.logits, pass.end);
         self.propagation.forward(&self.params, &room.kept.logits, level, &mut room.reached);
+    }
+
+    /// Divides logits, or their gradients, by the comparing temperature.
+    fn compare(&self, logits: &mut [f32], end: Level) {
+        if let Some(temperatures) = &self.config.temperatures {
+            temperatures.compare(logits, end.start());
+        }
     }
 
     /// Routes a batch down to `level` and appends each item's probabilities of that level's nodes to `rows`; each row
@@ -258,7 +359,6 @@ impl Tree {
     /// # Panics
     /// If the items are of another width, or a parameter is not finite.
     pub fn assign(&self, items: &dyn Embeddings, mut done: impl FnMut(usize)) -> Assignments {
-        const BATCH: usize = 64;
         let (mut room, mut batch) = (Workspace::default(), Ragged::new(self.config.width));
         let nesting = self.config.propagation.nesting();
         let mut rows = Vec::with_capacity(items.len() * nesting.row_width(self.config.depth));

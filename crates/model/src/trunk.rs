@@ -1,7 +1,8 @@
 //! Residual maps of the pooled embedding that start as the identity: `u = y / |y|`, `y = x + f(x)`.
 //!
-//! A trunk stands before the splits of a tree; by itself, compared by cosine, it is the adapter that trees are measured
-//! against. `f` is linear (`W x + b`) or has one hidden layer (`W2 relu(W1 x + b1) + b2`); its last layer starts at zero.
+//! A trunk stands before planted splits; by itself, compared by cosine, it is the adapter that trees are measured against.
+//! `f` is zero (nothing is learned), linear (`W x + b`) or has one hidden layer (`W2 relu(W1 x + b1) + b2`); its last layer
+//! starts at zero.
 
 use crate::dense;
 use crate::hidden::{self, Dropout};
@@ -15,6 +16,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TrunkConfig {
+    /// None: the embedding at length 1.
+    Identity,
     /// A linear one.
     Linear,
     /// One with a hidden layer.
@@ -32,7 +35,7 @@ pub(crate) struct Trunk {
     width: usize,
     hidden: Option<Dense>,
     dropout: f32,
-    last: Dense,
+    last: Option<Dense>,
 }
 
 /// A dense layer: where its tensors are and how wide it is.
@@ -51,7 +54,6 @@ pub(crate) struct Kept {
     norms: Vec<f32>,  // [items]
     grad: Vec<f32>,
     grad_hidden: Vec<f32>,
-    grad_input: Vec<f32>,
 }
 
 impl Kept {
@@ -69,16 +71,19 @@ impl Dense {
 }
 
 impl Trunk {
-    /// A trunk; names of its tensors start with `prefix`.
-    pub(crate) fn new(config: TrunkConfig, width: usize, prefix: &str, layout: &mut Layout) -> Self {
-        let mut dense =
-            |name: &str, out, inner| Dense::new(&format!("{prefix}trunk.{name}"), out, inner, layout);
-        let (hidden, dropout) = match config {
-            TrunkConfig::Linear => (None, 0.0),
-            TrunkConfig::Mlp { hidden, dropout } => (Some(dense("hidden", hidden, width)), dropout),
-        };
-        let inner = hidden.as_ref().map_or(width, |hidden| hidden.out);
-        Self { width, hidden, dropout, last: dense("last", width, inner) }
+    /// A trunk, its tensors laid out.
+    pub(crate) fn new(config: TrunkConfig, width: usize, layout: &mut Layout) -> Self {
+        let mut dense = |name: &str, out, inner| Dense::new(&format!("trunk.{name}"), out, inner, layout);
+        match config {
+            TrunkConfig::Identity => Self { width, hidden: None, dropout: 0.0, last: None },
+            TrunkConfig::Linear => {
+                Self { width, hidden: None, dropout: 0.0, last: Some(dense("last", width, width)) }
+            }
+            TrunkConfig::Mlp { hidden, dropout } => {
+                let first = dense("hidden", hidden, width);
+                Self { width, hidden: Some(first), dropout, last: Some(dense("last", width, hidden)) }
+            }
+        }
     }
 
     pub(crate) fn init(&self, params: &mut Parameters, random: &mut Random) {
@@ -87,21 +92,22 @@ impl Trunk {
         }
     }
 
-    /// Fills [`Kept::unit`]. `seed` is that of dropout, or nothing for none.
+    /// Fills [`Kept::unit`]. `seed` is that of dropout; `None` at inference.
     pub(crate) fn forward(&self, params: &Parameters, pooled: &[f32], seed: Option<u64>, kept: &mut Kept) {
         let items = pooled.len() / self.width;
         let x = Mat::new(pooled, items, self.width);
-        let (weight, bias) = (&params[self.last.weight], &params[self.last.bias]);
         let out = &mut kept.unit;
         out.resize(items * self.width, 0.0);
-        match &self.hidden {
-            None => dense::forward(x, weight, bias, out),
-            Some(hidden) => {
+        match (&self.hidden, &self.last) {
+            (_, None) => out.fill(0.0),
+            (None, Some(last)) => dense::forward(x, &params[last.weight], &params[last.bias], out),
+            (Some(hidden), Some(last)) => {
                 kept.hidden.resize(items * hidden.out, 0.0);
                 dense::forward(x, &params[hidden.weight], &params[hidden.bias], &mut kept.hidden);
                 kept.dropout = Dropout { rate: self.dropout, seed };
                 hidden::forward(&mut kept.hidden, kept.dropout);
-                dense::forward(Mat::new(&kept.hidden, items, hidden.out), weight, bias, out);
+                let inner = Mat::new(&kept.hidden, items, hidden.out);
+                dense::forward(inner, &params[last.weight], &params[last.bias], out);
             }
         }
         kept.norms.clear();
@@ -122,6 +128,7 @@ impl Trunk {
         grad: &[f32],
         grads: &mut Parameters,
     ) {
+        let Some(last) = &self.last else { return };
         let (items, width) = (pooled.len() / self.width, self.width);
         kept.grad.clear();
         for ((g, u), norm) in grad.chunks_exact(width).zip(kept.unit.chunks_exact(width)).zip(&kept.norms) {
@@ -130,27 +137,15 @@ impl Trunk {
         }
         let x = Mat::new(pooled, items, width);
         let flow = Mat::new(&kept.grad, items, width);
-        dense::add_columns(&kept.grad, &mut grads[self.last.bias]);
+        dense::add_columns(&kept.grad, &mut grads[last.bias]);
         let Some(hidden) = &self.hidden else {
-            return dense::par_gemm(flow.t(), x, &mut grads[self.last.weight]);
+            return dense::par_gemm(flow.t(), x, &mut grads[last.weight]);
         };
-        dense::par_gemm(flow.t(), Mat::new(&kept.hidden, items, hidden.out), &mut grads[self.last.weight]);
+        dense::par_gemm(flow.t(), Mat::new(&kept.hidden, items, hidden.out), &mut grads[last.weight]);
         kept.grad_hidden.resize(items * hidden.out, 0.0);
-        dense::backward_input(&kept.grad, &params[self.last.weight], hidden.out, &mut kept.grad_hidden);
+        dense::backward_input(&kept.grad, &params[last.weight], hidden.out, &mut kept.grad_hidden);
         hidden::backward(&kept.hidden, kept.dropout, &mut kept.grad_hidden);
         dense::par_gemm(Mat::new(&kept.grad_hidden, items, hidden.out).t(), x, &mut grads[hidden.weight]);
         dense::add_columns(&kept.grad_hidden, &mut grads[hidden.bias]);
-    }
-
-    /// The gradient of what was mapped, after [`Trunk::backward`].
-    pub(crate) fn input_grad<'a>(&self, params: &Parameters, kept: &'a mut Kept) -> &'a [f32] {
-        let (first, flow) = match &self.hidden {
-            None => (&self.last, &kept.grad),
-            Some(hidden) => (hidden, &kept.grad_hidden),
-        };
-        kept.grad_input.resize(kept.grad.len(), 0.0);
-        dense::backward_input(flow, &params[first.weight], self.width, &mut kept.grad_input);
-        kept.grad_input.iter_mut().zip(&kept.grad).for_each(|(sum, g)| *sum += g);
-        &kept.grad_input
     }
 }

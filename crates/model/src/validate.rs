@@ -22,6 +22,30 @@ pub struct Size {
     pub documents: usize,
 }
 
+/// What turns items into rows that are compared.
+pub(crate) trait Represent {
+    /// Appends one row for each item.
+    fn represent(&mut self, batch: &Ragged, rows: &mut Vec<f32>);
+    /// How many numbers a row has.
+    fn width(&self) -> usize;
+    /// How rows are compared.
+    fn similarity(&self) -> Similarity;
+}
+
+impl<L: Learner + ?Sized> Represent for L {
+    fn represent(&mut self, batch: &Ragged, rows: &mut Vec<f32>) {
+        Learner::represent(self, batch, rows);
+    }
+
+    fn width(&self) -> usize {
+        Learner::width(self)
+    }
+
+    fn similarity(&self) -> Similarity {
+        Learner::similarity(self)
+    }
+}
+
 /// A fixed set of held-out queries, the documents they are looked for among, and which of those are theirs.
 pub struct Validation {
     queries: Vec<usize>,
@@ -69,9 +93,9 @@ impl Validation {
     }
 
     /// The same of each query.
-    pub(crate) fn scores(
+    pub(crate) fn scores<R: Represent + ?Sized>(
         &self,
-        learner: &mut dyn Learner,
+        learner: &mut R,
         queries: &dyn Embeddings,
         documents: &dyn Embeddings,
     ) -> Vec<f64> {
@@ -147,7 +171,7 @@ fn ndcg(scores: &[f32], relevant: &[usize]) -> f64 {
     metrics::ndcg(&ranked, &vec![1; relevant.len()], K)
 }
 
-fn represent(learner: &mut dyn Learner, items: &dyn Embeddings, which: &[usize]) -> Vec<f32> {
+fn represent<R: Represent + ?Sized>(learner: &mut R, items: &dyn Embeddings, which: &[usize]) -> Vec<f32> {
     let mut batch = Ragged::new(items.width());
     let mut rows = Vec::with_capacity(which.len() * learner.width());
     for some in which.chunks(BATCH) {

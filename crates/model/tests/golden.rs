@@ -19,7 +19,7 @@
 use retreever_data::Ragged;
 use retreever_model::parameters::Parameters;
 use retreever_model::propagation::{PathConsistencyConfig, PathConsistencyRows};
-use retreever_model::split::{CrossAttentionConfig, LinearConfig, MlpConfig};
+use retreever_model::split::{CrossAttentionConfig, MlpConfig};
 use retreever_model::{PropagationConfig, ScaleConfig, SplitConfig, Step, Tree, TreeConfig, Workspace};
 use retreever_tree::{Depth, Level};
 use serde_json::Value;
@@ -48,6 +48,7 @@ impl Golden {
             split,
             propagation,
             scale: ScaleConfig::Shared { start: self.0["log_scale"].as_f64().unwrap().exp(), max: f64::MAX },
+            temperatures: None,
         }
     }
 
@@ -117,7 +118,7 @@ fn agree_from(floor: f64, what: &str, ours: &[f32], theirs: &[f64]) {
 fn step(tree: &Tree, batch: &Ragged, level: Level) -> (f64, Parameters, Workspace) {
     let mut room = Workspace::default();
     let mut grads = Parameters::zeros(tree.params().layout().clone());
-    let step = Step { levels: &[(level, 1.0)], dropout: None, mask: &[] };
+    let step = Step { levels: &[(level, 1.0)], cosine: 0.0, dropout: None, mask: &[] };
     let loss = tree.step(batch, step, &mut room, &mut grads);
     (loss, grads, room)
 }
@@ -199,7 +200,7 @@ fn golden_linear_product() {
     let case = &golden.0["linear_product"];
     let params = [("split.weight", &case["params"]["weight"]), ("split.bias", &case["params"]["bias"])];
     let names = [("split.weight", "weight"), ("split.bias", "bias"), ("log_scale", "log_scale")];
-    let config = golden.config(SplitConfig::Linear(LinearConfig::default()), PropagationConfig::Product);
+    let config = golden.config(SplitConfig::Linear, PropagationConfig::Product);
     let leaves = config.depth.leaf_level();
     let room = pooled("linear_product", config, &params, &names);
     let expected = [&case["query_leaves"], &case["context_leaves"]];
@@ -248,7 +249,7 @@ fn golden_linear_path_consistency() {
         ("propagation.w2", &case["mlp"]["w2"]),
         ("propagation.b2", &case["mlp"]["b2"]),
     ];
-    let config = golden.config(SplitConfig::Linear(LinearConfig::default()), propagation);
+    let config = golden.config(SplitConfig::Linear, propagation);
     let depth = config.depth;
     let room = pooled("linear_path_consistency", config, &params, &names);
     for level in depth.levels() {

@@ -5,7 +5,7 @@ use retreever_data::Ragged;
 use retreever_model::parameters::Parameters;
 use retreever_model::propagation::{PathConsistencyConfig, PathConsistencyRows};
 use retreever_model::schedule::Progress;
-use retreever_model::split::{CrossAttentionConfig, LinearConfig, MlpConfig};
+use retreever_model::split::{CrossAttentionConfig, MlpConfig, PlantedConfig};
 use retreever_model::{
     Adapter, AdapterConfig, Learner, Lesson, PropagationConfig, Random, ScaleConfig, SplitConfig, Step, Tree,
     TreeConfig, TrunkConfig, Workspace,
@@ -29,6 +29,7 @@ fn config(split: SplitConfig, propagation: PropagationConfig, width: usize, dept
         split,
         propagation,
         scale: ScaleConfig::Shared { start: 3.0, max: 100.0 },
+        temperatures: None,
     }
 }
 
@@ -45,6 +46,7 @@ fn check(
     loss: impl Fn(&Parameters) -> f64,
 ) -> Result<(), TestCaseError> {
     for (entry, grad) in grads.iter() {
+        // Fixed directions have no gradient.
         let length = grad.iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
         if length < 1e-3 {
             continue;
@@ -76,13 +78,15 @@ fn check_tree(
     let mut random = Random::new(seed, 9);
     let batch = batch(&mut random, config.width, pairs, 7);
     let mut tree = Tree::new(config.clone(), seed);
+    tree.plant(&batch, seed);
     stir(tree.params_mut(), &mut random);
     let level = config.depth.levels().nth(random.below(config.depth.get())).unwrap();
     let levels = [(level, 0.7), (config.depth.leaf_level(), 0.3)];
     let mask: Vec<bool> = (0..pairs * pairs).map(|_| random.below(4) == 0).collect();
-    let step = Step { levels: &levels, dropout, mask: &mask };
+    let step = Step { levels: &levels, cosine: 3.0, dropout, mask: &mask };
+    let planted = tree.config().clone();
     let loss = |params: &Parameters| {
-        let mut tree = Tree::new(config.clone(), seed);
+        let mut tree = Tree::new(planted.clone(), seed);
         tree.params_mut().as_mut_slice().copy_from_slice(params.as_slice());
         let mut unused = Parameters::zeros(params.layout().clone());
         tree.step(&batch, step, &mut Workspace::default(), &mut unused)
@@ -107,12 +111,11 @@ proptest! {
                       drop in any::<bool>()) {
         let mlp = SplitConfig::Mlp(MlpConfig { hidden, dropout: 0.3 });
         check_tree(config(mlp, PropagationConfig::Product, width, depth), pairs, seed, drop.then_some(seed))?;
-        let trunks = [None, Some(TrunkConfig::Linear), Some(TrunkConfig::Mlp { hidden, dropout: 0.3 })];
-        let pooling_heads = seed as usize / 3 % 3;
-        let linear = LinearConfig { pooling_heads, trunk: trunks[seed as usize % 3], ..LinearConfig::default() };
-        let linear = SplitConfig::Linear(linear);
-        let drop = drop.then_some(seed);
-        check_tree(config(linear, PropagationConfig::Product, width, depth), pairs, seed, drop)?;
+        check_tree(config(SplitConfig::Linear, PropagationConfig::Product, width, depth), pairs, seed, None)?;
+        let trunks = [TrunkConfig::Linear, TrunkConfig::Mlp { hidden, dropout: 0.3 }];
+        let planted = PlantedConfig { trunk: trunks[seed as usize % 2], upper: 2, deviation: 0.5, growth: 1.3 };
+        let planted = SplitConfig::Planted(planted);
+        check_tree(config(planted, PropagationConfig::Product, width, depth), pairs, seed, drop.then_some(seed))?;
     }
 
     #[test]
@@ -121,8 +124,7 @@ proptest! {
         let rows = if raw { PathConsistencyRows::Raw } else { PathConsistencyRows::Normalised };
         let propagation =
             PropagationConfig::PathConsistency(PathConsistencyConfig { hidden, lambda: 0.1, tau: 0.2, rows });
-        let linear = SplitConfig::Linear(LinearConfig::default());
-        check_tree(config(linear, propagation, width, depth), pairs, seed, None)?;
+        check_tree(config(SplitConfig::Linear, propagation, width, depth), pairs, seed, None)?;
     }
 
     #[test]

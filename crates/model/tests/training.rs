@@ -2,7 +2,7 @@
 
 use retreever_data::{Embeddings, Pair, Ragged};
 use retreever_model::schedule::{LearningRate, Levels, Progress, Weighting};
-use retreever_model::split::{CrossAttentionConfig, LinearConfig};
+use retreever_model::split::{CrossAttentionConfig, PlantedConfig};
 use retreever_model::{
     Adapter, AdapterConfig, Checkpoint, Control, End, Event, Learner, Lesson, ModelError, PropagationConfig,
     Random, Recipe, SavedTree, ScaleConfig, SplitConfig, State, Step, TrainConfig, TrainingSet, Tree,
@@ -34,7 +34,8 @@ fn pairs(range: std::ops::Range<u32>) -> Vec<Pair> {
 fn tree(split: SplitConfig) -> Tree {
     let depth = Depth::new(5).unwrap();
     let scale = ScaleConfig::Shared { start: 20.0, max: 50.0 };
-    Tree::new(TreeConfig { width: WIDTH, depth, split, propagation: PropagationConfig::Product, scale }, 1)
+    let propagation = PropagationConfig::Product;
+    Tree::new(TreeConfig { width: WIDTH, depth, split, propagation, scale, temperatures: None }, 1)
 }
 
 fn attention() -> SplitConfig {
@@ -97,7 +98,7 @@ fn trees_and_adapters_learn() {
         ("attention", Box::new(TreeLearner::new(tree(attention()), Levels::Stochastic(Weighting::Square)))),
         (
             "linear",
-            Box::new(TreeLearner::new(tree(SplitConfig::Linear(LinearConfig::default())), Levels::Constant)),
+            Box::new(TreeLearner::new(tree(SplitConfig::Linear), Levels::Constant)),
         ),
         ("mlp adapter", Box::new(Adapter::new(AdapterConfig::Mlp { hidden: 16, dropout: 0.1 }, WIDTH, 1))),
         ("matryoshka", Box::new(Adapter::new(AdapterConfig::Matryoshka { largest: 16 }, WIDTH, 1))),
@@ -140,7 +141,7 @@ fn the_scale_of_each_level_starts_where_the_loss_is_least() {
     let (mut grads, mut room) = (learner.params().clone(), Workspace::default());
     grads.as_mut_slice().fill(0.0);
     let levels: Vec<_> = learner.tree().config().depth.levels().map(|level| (level, 1.0)).collect();
-    let step = Step { levels: &levels, dropout: None, mask: &[] };
+    let step = Step { levels: &levels, cosine: 0.0, dropout: None, mask: &[] };
     learner.tree().step(&batch, step, &mut room, &mut grads);
     let slopes = grads.by_name("log_scale").unwrap();
     assert!(slopes.iter().all(|slope| slope.abs() < 0.01), "{slopes:?}");

@@ -84,12 +84,14 @@ mod cached_encoder;
 mod encoder_record;
 mod error;
 mod material;
+mod plant;
 mod retriever;
 
 pub use cached_encoder::CachedEncoder;
 pub use encoder_record::EncoderRecord;
 pub use error::Error;
 pub use material::{Files, Material, depth_for};
+pub use plant::plant;
 pub use retriever::{Progress, Retriever};
 
 pub use retreever_data::{BadLines, Dataset, Document, MadePairs, MakeConfig, PairKind, Split, open};

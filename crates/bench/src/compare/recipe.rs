@@ -3,9 +3,9 @@
 use crate::report::{Ablation, Method, Variant};
 use retreever_data::Embeddings;
 use retreever_model::schedule::{Levels, Weighting};
-use retreever_model::split::{CrossAttentionConfig, LinearConfig, LinearStart, MlpConfig};
+use retreever_model::split::{CrossAttentionConfig, MlpConfig};
 use retreever_model::{
-    self as model, Adapter, AdapterConfig, Finish, Learner, PropagationConfig, ScaleConfig, SplitConfig,
+    self as model, Adapter, AdapterConfig, Learner, PropagationConfig, SplitConfig,
     TreeLearner, TrunkConfig,
 };
 use retreever_tree::Depth;
@@ -56,73 +56,56 @@ pub enum Choice {
 /// An ingredient of the default recipe. (Without all levels in every step it is [`Recipe::Tree`].)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ingredient {
-    /// The heads through which the upper levels look at the tokens.
-    Heads,
-    /// That the upper levels look for themselves, and the others are planted.
-    Coarse,
-    /// The trunk before the splits.
-    Trunk,
-    /// What the trunk drops.
+    /// All training: the tree is planted in the encoder's embeddings.
+    Training,
+    /// The loss over cosines of the space.
+    Cosine,
+    /// The loss over distances of the upper levels.
+    Distances,
+    /// The hidden layer of the trunk.
+    Hidden,
+    /// Dropout.
     Dropout,
-    /// The directions that splits start with.
-    Start,
-    /// Neighbours in batches.
+    /// Nearest neighbours in batches.
     Neighbours,
-    /// A scale for each level, that starts where it fits.
-    Scale,
-    /// What is done when training is over.
-    Finish,
 }
 
 impl Ingredient {
-    const ALL: [Self; 8] = [
-        Self::Heads,
-        Self::Coarse,
-        Self::Trunk,
+    const ALL: [Self; 6] = [
+        Self::Training,
+        Self::Cosine,
+        Self::Distances,
+        Self::Hidden,
         Self::Dropout,
-        Self::Start,
         Self::Neighbours,
-        Self::Scale,
-        Self::Finish,
     ];
 
     fn name(self) -> &'static str {
         match self {
-            Self::Heads => "heads",
-            Self::Coarse => "coarse",
-            Self::Trunk => "trunk",
+            Self::Training => "training",
+            Self::Cosine => "cosine",
+            Self::Distances => "distances",
+            Self::Hidden => "hidden-layer",
             Self::Dropout => "dropout",
-            Self::Start => "start",
             Self::Neighbours => "neighbours",
-            Self::Scale => "scale",
-            Self::Finish => "finish",
         }
     }
 
-    /// Leaves it out of the default recipe, whose splits are linear.
+    /// Leaves it out of the default recipe, whose splits are planted.
     fn leave_out(self, recipe: &mut model::Recipe) {
-        let SplitConfig::Linear(linear) = &mut recipe.split else { return };
+        let SplitConfig::Planted(planted) = &mut recipe.split else { return };
         match self {
-            Self::Heads => {
-                if let Some(coarse) = &mut linear.coarse {
-                    coarse.pooling_heads = 0;
-                }
-            }
-            Self::Coarse => linear.coarse = None,
-            Self::Trunk => linear.trunk = None,
+            Self::Training => planted.trunk = TrunkConfig::Identity,
+            Self::Cosine => recipe.cosine = 0.0,
+            // One level of two nodes is as little as there can be.
+            Self::Distances => planted.upper = 1,
+            Self::Hidden => planted.trunk = TrunkConfig::Linear,
             Self::Dropout => {
-                if let Some(TrunkConfig::Mlp { dropout, .. }) = &mut linear.trunk {
+                if let TrunkConfig::Mlp { dropout, .. } = &mut planted.trunk {
                     *dropout = 0.0;
                 }
             }
-            Self::Start => linear.start = LinearStart::Uniform,
             Self::Neighbours => recipe.neighbours = 1,
-            Self::Scale => {
-                if let ScaleConfig::Fitted { max, .. } = recipe.scale {
-                    recipe.scale = ScaleConfig::Shared { start: 300.0, max };
-                }
-            }
-            Self::Finish => recipe.finish = Finish::AsTrained,
         }
     }
 }
@@ -158,17 +141,17 @@ impl Choice {
         Variant { ablation, value }
     }
 
-    /// Changes the default recipe. The paper's choices are compared in trees trained at their leaves.
+    /// Changes the default recipe. The paper's choices are compared in trees of the paper's split, trained at their leaves.
     fn apply(self, recipe: &mut model::Recipe) {
         let attention = CrossAttentionConfig::default();
-        if !matches!(self, Self::Without(_)) {
+        if !matches!(self, Self::Without(_) | Self::Depth(_)) {
             recipe.levels = Levels::Constant;
+            recipe.split = SplitConfig::CrossAttention(attention.clone());
         }
         match self {
-            Self::LinearSplit => recipe.split = SplitConfig::Linear(LinearConfig::default()),
+            Self::LinearSplit => recipe.split = SplitConfig::Linear,
             Self::MlpSplit => recipe.split = SplitConfig::Mlp(MlpConfig::default()),
-            Self::CrossAttentionSplit => recipe.split = SplitConfig::CrossAttention(attention),
-            Self::Product | Self::Depth(_) => {}
+            Self::CrossAttentionSplit | Self::Product | Self::Depth(_) => {}
             Self::Heads(heads) => {
                 let head_width = HEADS_WIDTH / heads;
                 recipe.split =

@@ -4,7 +4,7 @@ use crate::commands::output::Output;
 use crate::commands::texts::Texts;
 use crate::progress::{self, say};
 use anyhow::{Result, ensure};
-use retreever::Retriever;
+use retreever::{CachedEncoder, Retriever};
 use retreever_index::Index;
 use serde_json::json;
 use std::path::PathBuf;
@@ -12,12 +12,15 @@ use std::path::PathBuf;
 /// What to index.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  retreever index --tree tree --data insuranceqa --out index
-  retreever index --data my-documents/")]
+  retreever index --data my-documents/                       (a tree is planted in the documents, without training)
+  retreever index --tree tree --data insuranceqa --out index")]
 pub(crate) struct BuildArgs {
-    /// A tree that `retreever train` made.
-    #[arg(long, default_value = "tree")]
-    tree: PathBuf,
+    /// A tree that `retreever train` made. Default: a tree is planted in the documents, without training.
+    #[arg(long)]
+    tree: Option<PathBuf>,
+    /// The encoder of a planted tree: minilm, mpnet, ORGANISATION/NAME on the hub, or a directory.
+    #[arg(long, default_value = "minilm", conflicts_with = "tree")]
+    encoder: String,
     #[command(flatten)]
     texts: Texts,
     /// Where the index goes.
@@ -28,15 +31,27 @@ pub(crate) struct BuildArgs {
 }
 
 pub(crate) fn build(args: &BuildArgs) -> Result<()> {
-    ensure!(
-        args.tree.join("config.json").exists(),
-        "there is no tree in {}: train one with `retreever train`, or name it with --tree",
-        args.tree.display()
-    );
-    let encoder = Retriever::encoder_of(&args.tree, &mut progress::fetching())?;
-    let dataset = args.texts.open()?;
-    let retriever =
-        Retriever::build(&args.out, &args.tree, encoder, &dataset.corpus, &mut progress::indexing())?;
+    let mut progress = progress::indexing();
+    let retriever = match &args.tree {
+        Some(tree) => {
+            ensure!(
+                tree.join("config.json").exists(),
+                "there is no tree in {}: train one with `retreever train`, or leave --tree out to plant one",
+                tree.display()
+            );
+            let encoder = Retriever::encoder_of(tree, &mut progress::fetching())?;
+            let dataset = args.texts.open()?;
+            Retriever::build(&args.out, tree, encoder, &dataset.corpus, &mut progress)?
+        }
+        None => {
+            let encoder = CachedEncoder::open(&args.encoder, &mut progress::fetching())?;
+            let dataset = args.texts.open()?;
+            let there = std::path::Path::new("tree").join("config.json").exists();
+            let hint = if there { "; there is a trained one in ./tree: --tree tree" } else { "" };
+            say!("planting a tree in the documents, without training{hint}");
+            Retriever::build_planted(&args.out, encoder, &dataset, &mut progress)?
+        }
+    };
     let documents = retriever.snapshot()?.len();
     say!("{documents} documents");
     args.output.print(&json!({ "index": args.out, "documents": documents }), args.out.display());

@@ -13,7 +13,7 @@ use retreever::{
 use retreever_data::{MadePairs, MakeConfig, Split};
 use retreever_model::propagation::PathConsistencyConfig;
 use retreever_model::schedule::{Levels, Weighting};
-use retreever_model::split::{CrossAttentionConfig, LinearConfig, MlpConfig};
+use retreever_model::split::{CrossAttentionConfig, MlpConfig};
 use retreever_model::{PropagationConfig, SplitConfig};
 use serde_json::json;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     /// Where the tree goes.
     #[arg(long, default_value = "tree")]
     out: PathBuf,
-    /// Whose choices hold where nothing else is said: laptop, paper (as its authors do), or a file.
+    /// Base recipe; other options override it: laptop, paper (as its authors do), or a file.
     #[arg(long, default_value = "laptop", value_parser = parse_recipe)]
     recipe: Recipe,
     /// Print the recipe as JSON, changed by the other options, and do nothing.
@@ -170,7 +170,7 @@ impl Args {
             Some(SplitName::CrossAttention) => {
                 recipe.split = SplitConfig::CrossAttention(CrossAttentionConfig::default());
             }
-            Some(SplitName::Linear) => recipe.split = SplitConfig::Linear(LinearConfig::default()),
+            Some(SplitName::Linear) => recipe.split = SplitConfig::Linear,
             Some(SplitName::Mlp) => recipe.split = SplitConfig::Mlp(MlpConfig::default()),
         }
         match self.propagation {
@@ -252,7 +252,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Err(reason) = config.check() {
         bail!("{reason}");
     }
-    let run = describe(&config, &recipe, material)?;
+    let run = describe(&config, &recipe, material, args.seed)?;
     let mut learner = recipe.learner(config, args.seed, set.documents);
     let (options, mut state) = if args.resume {
         let options = checkpoint.config()?;
@@ -350,9 +350,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// What a run depends on besides its options: a line each, so that a difference can be named.
-fn describe(config: &retreever::TreeConfig, recipe: &Recipe, material: &Material) -> Result<String> {
+fn describe(
+    config: &retreever::TreeConfig,
+    recipe: &Recipe,
+    material: &Material,
+    seed: u64,
+) -> Result<String> {
     Ok(format!(
-        "{}\n{}\n{}\n{:016x}",
+        "{}\n{}\n{}\n{:016x}\nseed {seed}",
         serde_json::to_string(config)?,
         serde_json::to_string(recipe)?,
         serde_json::to_string(&material.encoder)?,

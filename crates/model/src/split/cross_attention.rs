@@ -142,17 +142,12 @@ impl Split for CrossAttention {
         }
     }
 
-    fn shift(&self, params: &mut Parameters, shift: &[f32]) {
-        super::add(&mut params[self.node_bias], shift);
-    }
-
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut AllKept) {
         self.attend(params, batch, pass, kept);
     }
 
-    fn backward(&self, step: Backward<'_>, grads: &mut Parameters) -> f64 {
+    fn backward(&self, step: Backward<'_>, grads: &mut Parameters) {
         self.attend_backward(step, grads);
-        0.0
     }
 }
 

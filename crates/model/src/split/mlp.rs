@@ -69,10 +69,6 @@ impl Split for Mlp {
         params[self.b2].fill(0.0);
     }
 
-    fn shift(&self, params: &mut Parameters, shift: &[f32]) {
-        super::add(&mut params[self.b2], shift);
-    }
-
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut AllKept) {
         let (nodes, hidden, items) = (pass.end.start(), self.config.hidden, batch.len());
         let h = &mut kept.hidden.hidden;
@@ -89,7 +85,7 @@ impl Split for Mlp {
         dense::forward(Mat::new(h, items, hidden), w2, b2, &mut kept.logits);
     }
 
-    fn backward(&self, step: Backward<'_>, grads: &mut Parameters) -> f64 {
+    fn backward(&self, step: Backward<'_>, grads: &mut Parameters) {
         let (nodes, hidden, items) = (step.pass.end.start(), self.config.hidden, step.batch.len());
         let Kept { hidden: h, grad } = &mut step.kept.hidden;
         let kept = Mat::new(h, items, hidden);
@@ -101,6 +97,5 @@ impl Split for Mlp {
         let x = Mat::new(step.batch.pooled(), items, self.scope.width);
         dense::par_gemm(Mat::new(grad, items, hidden).t(), x, &mut grads[self.w1]);
         dense::add_columns(grad, &mut grads[self.b1]);
-        0.0
     }
 }

@@ -5,22 +5,20 @@
 //! path-consistency all nodes are, the leaves too.
 
 mod cross_attention;
-mod directions;
-mod least_squares;
 mod linear;
 mod mlp;
-mod planting;
-mod view;
+mod planted;
 
 pub use cross_attention::CrossAttention;
 pub use linear::Linear;
 pub use mlp::Mlp;
+pub use planted::Planted;
 
 use crate::learner::Reads;
-use crate::loss::Mask;
 use crate::parameters::{Layout, Parameters};
+use crate::planting::Frame;
 use crate::random::Random;
-use retreever_data::{Embeddings, Ragged};
+use retreever_data::Ragged;
 use retreever_tree::Level;
 use serde::{Deserialize, Serialize};
 
@@ -28,8 +26,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SplitConfig {
+    /// Fixed directions in a space that a trunk learns.
+    Planted(planted::Config),
     /// `theta_t . x + b_t` on the pooled embedding.
-    Linear(linear::Config),
+    Linear,
     /// One hidden layer from the pooled embedding to all logits.
     Mlp(mlp::Config),
     /// Learnable embeddings of each level attend to the item's tokens.
@@ -37,9 +37,8 @@ pub enum SplitConfig {
 }
 
 pub use cross_attention::Config as CrossAttentionConfig;
-pub(crate) use linear::COARSE;
-pub use linear::{Coarse, Config as LinearConfig, Start as LinearStart};
 pub use mlp::Config as MlpConfig;
+pub use planted::Config as PlantedConfig;
 
 /// What a split scores: items of some width, the nodes above some level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,24 +53,16 @@ impl SplitConfig {
     /// What is read of an item.
     pub fn reads(&self) -> Reads {
         match self {
-            Self::Linear(config) if config.heads() > 0 => Reads::Tokens,
-            Self::Linear(_) | Self::Mlp(_) => Reads::Pooled,
+            Self::Planted(_) | Self::Linear | Self::Mlp(_) => Reads::Pooled,
             Self::CrossAttention(_) => Reads::Tokens,
-        }
-    }
-
-    /// How many levels look for themselves.
-    pub(crate) fn coarse_levels(&self) -> usize {
-        match self {
-            Self::Linear(config) => config.coarse.map_or(0, |coarse| coarse.levels),
-            Self::Mlp(_) | Self::CrossAttention(_) => 0,
         }
     }
 
     /// The split function with its tensors laid out.
     pub fn build(&self, scope: Scope, layout: &mut Layout) -> Box<dyn Split> {
         match self {
-            Self::Linear(config) => Box::new(Linear::new(config, scope, layout)),
+            Self::Planted(config) => Box::new(Planted::new(config, scope, layout)),
+            Self::Linear => Box::new(Linear::new(scope, layout)),
             Self::Mlp(config) => Box::new(Mlp::new(config, scope, layout)),
             Self::CrossAttention(config) => Box::new(CrossAttention::new(config, scope, layout)),
         }
@@ -83,7 +74,7 @@ impl SplitConfig {
 pub struct Pass {
     /// Score the nodes above this level only.
     pub end: Level,
-    /// The seed of what is dropped; nothing is where nothing is learned.
+    /// The seed of dropout; `None` at inference.
     pub dropout: Option<u64>,
 }
 
@@ -92,7 +83,7 @@ pub struct Pass {
 pub struct Kept {
     /// One logit for each item and scored node, `[items, nodes]`.
     pub logits: Vec<f32>,
-    linear: linear::Kept,
+    planted: planted::Kept,
     hidden: mlp::Kept,
     attention: cross_attention::Kept,
 }
@@ -106,25 +97,28 @@ pub trait Split: Send + Sync {
     /// Starting values.
     fn init(&self, params: &mut Parameters, random: &mut Random);
 
-    /// Fits the starting values to some pooled embeddings, `[items, width]`, where the split starts that way.
-    fn centre(&self, params: &mut Parameters, sample: &[f32]) {
-        let _ = (params, sample);
-    }
-
-    /// Fits what does not learn to these documents, as they are seen once all else has learned.
-    fn plant(&self, params: &mut Parameters, documents: &dyn Embeddings) {
-        let _ = (params, documents);
-    }
-
-    /// Adds to the logits of every item: one number for each scored node.
-    fn shift(&self, params: &mut Parameters, shift: &[f32]);
-
     /// Items to logits.
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut Kept);
 
-    /// The gradient of the logits, `[items, nodes]`, back to the tensors. Returns the loss of what is learned otherwise, whose
-    /// gradient is added, too.
-    fn backward(&self, step: Backward<'_>, grads: &mut Parameters) -> f64;
+    /// What is split of each item of the last pass, `[items, width]` of length 1, where a trunk makes it.
+    fn space<'a>(&self, kept: &'a Kept) -> Option<&'a [f32]> {
+        let _ = kept;
+        None
+    }
+
+    /// The directions and biases, where they are planted instead of learned.
+    fn frame(&self, params: &Parameters) -> Option<Frame> {
+        let _ = params;
+        None
+    }
+
+    /// Replaces the directions and biases, where they are planted.
+    fn set_frame(&self, params: &mut Parameters, frame: &Frame) {
+        let _ = (params, frame);
+    }
+
+    /// The gradients of the logits and of the space back to the tensors.
+    fn backward(&self, step: Backward<'_>, grads: &mut Parameters);
 }
 
 /// What `backward` looks at.
@@ -137,15 +131,10 @@ pub struct Backward<'a> {
     pub pass: Pass,
     /// What `forward` left; used up.
     pub kept: &'a mut Kept,
-    /// The gradient of the logits.
+    /// The gradient of the logits, `[items, nodes]`.
     pub grad: &'a [f32],
-    /// Which pairs of the batch are not negatives of each other; empty for none.
-    pub mask: &'a Mask,
-}
-
-/// Adds to biases.
-fn add(biases: &mut [f32], shift: &[f32]) {
-    biases.iter_mut().zip(shift).for_each(|(bias, shift)| *bias += shift);
+    /// The gradient of the space, `[items, width]`; empty for none.
+    pub grad_space: &'a [f32],
 }
 
 /// Uniform in `-bound..bound`.

@@ -137,7 +137,8 @@ fn merge(snapshot: &Snapshot, places: &[usize], path: &Path, stop: &AtomicBool) 
         rows.extend_from_slice(&snapshot.segments[*segment].row(*row)?);
     }
     let sequence: Vec<u64> = live.iter().map(|(sequence, ..)| *sequence).collect();
-    build(path, Input { shape, rows: &rows, sequence: &sequence }, Durability::Synced)?;
+    let input = Input { shape, routing: snapshot.routing(), rows: &rows, sequence: &sequence };
+    build(path, input, Durability::Synced)?;
     Ok(true)
 }
 

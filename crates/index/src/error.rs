@@ -31,15 +31,24 @@ pub enum Error {
         what: String,
     },
     /// A file of a later (or unknown) format.
-    #[error("{} has format {found}, this version reads up to {known}: use a newer retreever", path.display())]
+    #[error("{} has format {found}, this version reads {known}: use a newer retreever", path.display())]
     Format {
         /// The file.
         path: PathBuf,
         /// The version it claims.
         found: u32,
-        /// The last version known here.
+        /// The version known here.
         known: u32,
     },
+    /// An index or a segment of an earlier format.
+    #[error(
+        "{} was written by an earlier version, which placed documents by another rule: build the index again with `retreever index`",
+        .0.display()
+    )]
+    Outdated(PathBuf),
+    /// A routing that does not fit the tree of the index.
+    #[error("the routing does not fit the tree: {0}")]
+    Routing(String),
     /// There is no index in the directory.
     #[error("there is no index in {}: build one with `retreever index`", .0.display())]
     NotAnIndex(PathBuf),

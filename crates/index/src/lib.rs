@@ -7,11 +7,12 @@
 //!
 //! ```
 //! use retreever_index::{Document, Index, Query, Shape};
-//! use retreever_tree::{Assignments, Depth, Nesting};
+//! use retreever_tree::{Assignments, Depth, Nesting, Routing};
 //!
 //! let dir = tempfile::tempdir()?;
 //! let depth = Depth::new(1).unwrap();
-//! let index = Index::create(dir.path(), Shape { depth, nesting: Nesting::Nested })?;
+//! let shape = Shape { depth, nesting: Nesting::Nested };
+//! let index = Index::create(dir.path(), shape, Routing::same(depth))?;
 //! let mut writer = index.writer()?;
 //! let rows = Assignments::nested(depth, vec![0.9, 0.1, 0.2, 0.8])?;
 //! writer.add(&[Document::new("a", "apples"), Document::new("b", "bread")], &rows)?;
@@ -30,7 +31,10 @@ mod compaction;
 pub mod documents;
 mod error;
 pub mod filter;
+mod manifest;
 mod map;
+mod notes;
+mod population;
 mod positioned;
 mod sealed;
 pub mod search;
@@ -41,7 +45,7 @@ mod writer;
 pub use documents::Document;
 pub use error::{Error, Result};
 pub use filter::Filter;
-pub use search::{Answer, Explanation, Fusion, Guarantee, Hit, Mode, Opening, Query};
+pub use search::{Answer, Fusion, Guarantee, Hit, Mode, Opening, Parts, Query, Share};
 pub use segment::Shape;
-pub use snapshot::{Index, Snapshot};
+pub use snapshot::{Index, Snapshot, Verified};
 pub use writer::Writer;

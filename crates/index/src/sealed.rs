@@ -9,7 +9,7 @@
 
 use crate::positioned::read_exact_at;
 use crate::{Error, Result};
-use std::fs::File;
+use std::fs::{self, File};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,6 +55,18 @@ impl Sealer {
         let crc = std::mem::take(&mut self.open).finalize();
         self.table.extend_from_slice(&crc.to_le_bytes());
     }
+}
+
+/// Has a file written under another name, `path` with the extension `partial`, then renames it. Whatever fails, no file of
+/// either name is left behind.
+pub(crate) fn in_place(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let partial = path.with_extension("partial");
+    let written =
+        write(&partial).and_then(|()| fs::rename(&partial, path).map_err(Error::io("rename to", path)));
+    if written.is_err() {
+        let _ = fs::remove_file(&partial);
+    }
+    written
 }
 
 /// The table and the trailer of a payload of this length.

@@ -2,37 +2,17 @@
 //! was, whatever writers do meanwhile.
 
 use crate::documents::{Document, Fields, SealedDirectory};
+use crate::manifest::Manifest;
+use crate::notes::Notes;
 use crate::segment::{Segment, Shape};
 use crate::writer::Writer;
 use crate::{Error, Hit, Result};
-use serde::{Deserialize, Serialize};
+use retreever_tree::Routing;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use tantivy::{DocAddress, ReloadPolicy, Searcher};
-
-/// The last format of the commit's payload.
-const FORMAT: u32 = 1;
-
-/// What a commit says about the assignments: the payload of tantivy's commit.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Manifest {
-    pub(crate) format: u32,
-    pub(crate) shape: Shape,
-    /// The next sequence number.
-    pub(crate) next_sequence: u64,
-    /// The next number of a segment file.
-    pub(crate) next_segment: u64,
-    /// The live segment files, oldest first.
-    pub(crate) segments: Vec<String>,
-}
-
-impl Manifest {
-    pub(crate) fn new(shape: Shape) -> Self {
-        Self { format: FORMAT, shape, next_sequence: 0, next_segment: 0, segments: Vec::new() }
-    }
-}
 
 /// An index: a directory of documents and segments.
 #[derive(Clone)]
@@ -41,12 +21,15 @@ pub struct Index {
     store: tantivy::Index,
     fields: Fields,
     shape: Shape,
+    routing: Routing,
     open: Arc<Mutex<HashMap<String, Weak<Segment>>>>,
 }
 
 impl Index {
-    /// Makes an empty index for assignments of this shape. The directory may exist, but hold no index.
-    pub fn create(dir: &Path, shape: Shape) -> Result<Self> {
+    /// Makes an empty index for assignments of this shape. `routing` places every document that is ever added, and opens
+    /// leaves for queries; it cannot be changed later. The directory may exist, but hold no index.
+    pub fn create(dir: &Path, shape: Shape, routing: Routing) -> Result<Self> {
+        routing.check(shape.depth).map_err(Error::Routing)?;
         let documents = dir.join("documents");
         match Self::open(dir) {
             Ok(_) => return Err(Error::Exists(dir.to_owned())),
@@ -65,8 +48,8 @@ impl Index {
             SealedDirectory::open(&documents).map_err(|e| Error::store("open", &documents)(e.into()))?;
         let store = tantivy::Index::create(directory, schema, tantivy::IndexSettings::default())
             .map_err(Error::store("create", &documents))?;
-        let index = Self { dir: dir.to_owned(), store, fields, shape, open: Arc::default() };
-        Writer::open(index.clone(), Manifest::new(shape))?.commit()?;
+        let index = Self { dir: dir.to_owned(), store, fields, shape, routing, open: Arc::default() };
+        index.writer()?.commit()?;
         Ok(index)
     }
 
@@ -84,13 +67,18 @@ impl Index {
             Fields::of(&store.schema()).ok_or_else(|| damaged("the fields are not those of an index"))?;
         let meta = store.load_metas().map_err(Error::store("open", &documents))?;
         let payload = meta.payload.ok_or_else(|| Error::NotAnIndex(dir.to_owned()))?;
-        let manifest = read_manifest(&documents, &payload)?;
-        Ok(Self { dir: dir.to_owned(), store, fields, shape: manifest.shape, open: Arc::default() })
+        let Manifest { shape, routing, .. } = Manifest::read(dir, &payload)?;
+        Ok(Self { dir: dir.to_owned(), store, fields, shape, routing, open: Arc::default() })
     }
 
     /// What kind of tree the index is of.
     pub fn shape(&self) -> Shape {
         self.shape
+    }
+
+    /// How documents are placed and leaves are opened.
+    pub fn routing(&self) -> &Routing {
+        &self.routing
     }
 
     /// The directory.
@@ -100,7 +88,7 @@ impl Index {
 
     /// Takes the right to write; another writer, here or in another process, is refused meanwhile.
     pub fn writer(&self) -> Result<Writer> {
-        Writer::open(self.clone(), Manifest::new(self.shape))
+        Writer::open(self.clone(), Manifest::new(self.shape, self.routing.clone()))
     }
 
     /// The last committed generation, for searching.
@@ -121,6 +109,7 @@ impl Index {
     pub fn verify(&self) -> Result<Verified> {
         let snapshot = self.snapshot()?;
         snapshot.segments.iter().try_for_each(|segment| segment.verify())?;
+        snapshot.notes()?;
         let documents = self.documents();
         let damaged = self.store.validate_checksum().map_err(Error::store("check", &documents))?;
         match damaged.iter().min() {
@@ -137,11 +126,14 @@ impl Index {
         let reader = self.store.reader_builder().reload_policy(ReloadPolicy::Manual).try_into();
         let reader: tantivy::IndexReader = reader.map_err(failed("open"))?;
         let segments = self.held(&manifest.segments)?;
+        let notes =
+            manifest.notes.as_ref().map(|name| Notes::open(self.assignments().join(name))).transpose()?;
         let (_, after) = self.manifest()?;
         if before != after {
             return Ok(None);
         }
-        Snapshot::new(self.clone(), segments, reader.searcher()).map(Some)
+        let index = Self { routing: manifest.routing, ..self.clone() };
+        Snapshot::new(index, segments, notes, reader.searcher()).map(Some)
     }
 
     /// The manifest of the last commit, and the commit's number.
@@ -149,7 +141,7 @@ impl Index {
         let documents = self.documents();
         let meta = self.store.load_metas().map_err(Error::store("read the last commit", &documents))?;
         let payload = meta.payload.ok_or_else(|| Error::NotAnIndex(self.dir.clone()))?;
-        Ok((read_manifest(&documents, &payload)?, meta.opstamp))
+        Ok((Manifest::read(&self.dir, &payload)?, meta.opstamp))
     }
 
     fn segment(&self, name: &str) -> Result<Arc<Segment>> {
@@ -189,16 +181,6 @@ impl Index {
     }
 }
 
-fn read_manifest(documents: &Path, payload: &str) -> Result<Manifest> {
-    let path = documents.join("meta.json");
-    let manifest: Manifest =
-        serde_json::from_str(payload).map_err(|error| Error::damaged(&path, 0, error.to_string()))?;
-    if manifest.format > FORMAT {
-        return Err(Error::Format { path, found: manifest.format, known: FORMAT });
-    }
-    Ok(manifest)
-}
-
 /// What [`Index::verify`] has read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verified {
@@ -220,6 +202,11 @@ pub struct Snapshot {
     /// The segment and row of each document of each tantivy segment, packed alike.
     places: Vec<Vec<u64>>,
     count: usize,
+    notes: Option<Notes>,
+    /// See [`Snapshot::count`].
+    pub(crate) before: OnceLock<Vec<usize>>,
+    /// See [`Snapshot::average`].
+    pub(crate) average: OnceLock<Vec<f32>>,
 }
 
 const NOWHERE: u64 = u64::MAX;
@@ -233,7 +220,12 @@ fn unpack(packed: u64) -> (usize, usize) {
 }
 
 impl Snapshot {
-    fn new(index: Index, segments: Vec<Arc<Segment>>, searcher: Searcher) -> Result<Self> {
+    fn new(
+        index: Index,
+        segments: Vec<Arc<Segment>>,
+        notes: Option<Notes>,
+        searcher: Searcher,
+    ) -> Result<Self> {
         let documents = index.documents();
         let mut live: Vec<Vec<u64>> = segments.iter().map(|s| vec![0; s.len().div_ceil(64)]).collect();
         let mut addresses: Vec<Vec<u64>> = segments.iter().map(|s| vec![NOWHERE; s.len()]).collect();
@@ -260,7 +252,18 @@ impl Snapshot {
             }
             places.push(here);
         }
-        Ok(Self { index, segments, searcher, live, addresses, places, count })
+        Ok(Self {
+            index,
+            segments,
+            searcher,
+            live,
+            addresses,
+            places,
+            count,
+            notes,
+            before: OnceLock::new(),
+            average: OnceLock::new(),
+        })
     }
 
     /// How many documents there are.
@@ -278,6 +281,16 @@ impl Snapshot {
         self.index.shape()
     }
 
+    /// How documents are placed and leaves are opened.
+    pub fn routing(&self) -> &Routing {
+        self.index.routing()
+    }
+
+    /// The notes of this generation, if any were ever set: see [`Writer::set_notes`]. Reads and checks the file each time.
+    pub fn notes(&self) -> Result<Option<Vec<u8>>> {
+        self.notes.as_ref().map(Notes::read).transpose()
+    }
+
     /// The segments of this generation.
     pub fn segments(&self) -> impl ExactSizeIterator<Item = &Segment> {
         self.segments.iter().map(|segment| &**segment)
@@ -285,10 +298,9 @@ impl Snapshot {
 
     /// Every document, in no order of fit: segment by segment, leaf by leaf. Their scores say nothing.
     pub fn hits(&self) -> impl Iterator<Item = Hit> {
-        let alive = |bits: &[u64], row: usize| bits[row / 64] >> (row % 64) & 1 == 1;
-        self.live.iter().enumerate().flat_map(move |(segment, bits)| {
-            let rows = (0..self.segments[segment].len()).filter(move |row| alive(bits, *row));
-            rows.map(move |row| Hit { score: 0.0, segment, row })
+        self.segments().enumerate().flat_map(move |(number, segment)| {
+            let rows = (0..segment.len()).filter(move |row| self.is_live(number, *row));
+            rows.map(move |row| Hit::at(0.0, number, row))
         })
     }
 
@@ -300,8 +312,13 @@ impl Snapshot {
         Ok(self.index.fields().unpack(&document))
     }
 
+    /// Whether the document of a row is there.
+    pub(crate) fn is_live(&self, segment: usize, row: usize) -> bool {
+        self.live[segment][row / 64] >> (row % 64) & 1 == 1
+    }
+
     /// The segment and row of a document of the store, if it is there.
-    pub(crate) fn place(&self, address: DocAddress) -> Option<(usize, usize)> {
+    pub(crate) fn row_of(&self, address: DocAddress) -> Option<(usize, usize)> {
         let packed = self.places[address.segment_ord as usize][address.doc_id as usize];
         (packed != NOWHERE).then(|| unpack(packed))
     }

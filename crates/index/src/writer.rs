@@ -1,15 +1,16 @@
 //! Adding, replacing, deleting, compacting: everything that makes a new generation.
 //!
-//! Rows are written to segment files first, under names that no commit mentions; then one commit of the
-//! document store, whose payload names the live segments, makes documents and rows visible together. A writer
+//! Rows and notes are written to files first, under names that no commit mentions; then one commit of the
+//! document store, whose payload names the live files, makes documents, rows and notes visible together. A writer
 //! that is killed leaves files that the next one sweeps away. After a commit the writer merges what [`plan`] says: a
 //! little at once, much in the background, to be adopted by a later commit.
 
 use crate::compaction::{Merge, Size, live_rows, plan};
 use crate::documents::Document;
+use crate::manifest::Manifest;
 use crate::segment::{Durability, Input, Segment, build};
-use crate::snapshot::{Index, Manifest};
-use crate::{Error, Result, Shape};
+use crate::snapshot::Index;
+use crate::{Error, Result, Shape, notes};
 use retreever_tree::Assignments;
 use std::fs;
 use std::sync::Arc;
@@ -129,6 +130,17 @@ impl Writer {
         })
     }
 
+    /// Sets the notes of the next commit: bytes that the index keeps and does not look into. Later commits keep them until
+    /// others are set.
+    pub fn set_notes(&mut self, bytes: Vec<u8>) -> Result<()> {
+        self.attempt(|writer| {
+            let name = writer.next_file("notes");
+            notes::write(&writer.index.assignments().join(&name), &bytes)?;
+            writer.manifest.notes = Some(name);
+            Ok(())
+        })
+    }
+
     /// Makes everything since the last commit visible at once, and safe on the disk. Then merges segments where
     /// there are too many of them, or too many rows of deleted documents.
     pub fn commit(&mut self) -> Result<()> {
@@ -228,7 +240,7 @@ impl Writer {
             return Ok(false);
         }
         let inputs = places.iter().map(|place| self.manifest.segments[*place].clone()).collect();
-        let path = self.index.assignments().join(self.next_segment());
+        let path = self.index.assignments().join(self.next_file("segment"));
         let size: usize = places.iter().map(|place| sizes[*place].live * width).sum();
         self.merge = Some(Merge::start(snapshot, places, inputs, path));
         if size > self.at_once || !self.adopt() {
@@ -249,9 +261,9 @@ impl Writer {
         true
     }
 
-    fn next_segment(&mut self) -> String {
-        self.manifest.next_segment += 1;
-        format!("{:010}.segment", self.manifest.next_segment - 1)
+    fn next_file(&mut self, extension: &str) -> String {
+        self.manifest.next_file += 1;
+        format!("{:010}.{extension}", self.manifest.next_file - 1)
     }
 
     fn push(&mut self, sequence: u64, row: &[f32]) -> Result<()> {
@@ -269,8 +281,9 @@ impl Writer {
         if self.sequence.is_empty() {
             return Ok(());
         }
-        let name = self.next_segment();
-        let input = Input { shape: self.manifest.shape, rows: &self.rows, sequence: &self.sequence };
+        let name = self.next_file("segment");
+        let Manifest { shape, routing, .. } = &self.manifest;
+        let input = Input { shape: *shape, routing, rows: &self.rows, sequence: &self.sequence };
         build(&self.index.assignments().join(&name), input, Durability::Synced)?;
         self.manifest.segments.push(name);
         self.rows.clear();
@@ -285,25 +298,26 @@ impl Writer {
         let path = self.index.documents();
         let failed = || Error::store("commit", &path);
         let mut commit = self.store.prepare_commit().map_err(failed())?;
-        let payload = serde_json::to_string(&self.manifest).expect("a manifest is JSON");
-        commit.set_payload(&payload);
+        commit.set_payload(&self.manifest.payload());
         commit.commit().map_err(failed())?;
         self.sweep();
         Ok(())
     }
 
-    /// Removes segment files that the last commit does not name. Readers that have them open keep them.
+    /// Removes files of segments and notes that the last commit does not name. Readers that have them open keep them.
     fn sweep(&self) {
         let merged = self.merge.as_ref().map(|merge| merge.name.trim_end_matches(".segment"));
         let named = |name: &str| {
             let being_made = merged.is_some_and(|merged| name.starts_with(merged));
-            being_made || self.manifest.segments.iter().any(|segment| segment == name)
+            let Manifest { segments, notes, .. } = &self.manifest;
+            being_made || segments.iter().chain(notes).any(|named| named == name)
         };
         let Ok(entries) = fs::read_dir(self.index.assignments()) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if (name.ends_with(".segment") || name.ends_with(".partial")) && !named(&name) {
+            let ours = [".segment", ".notes", ".partial"].iter().any(|end| name.ends_with(end));
+            if ours && !named(&name) {
                 // One that stays is swept by the next writer.
                 let _ = fs::remove_file(entry.path());
             }
@@ -334,7 +348,7 @@ impl Drop for Writer {
 mod tests {
     use super::*;
     use crate::Query;
-    use retreever_tree::{Depth, Nesting};
+    use retreever_tree::{Depth, Nesting, Routing};
 
     /// Document `n` of 0 to 9, and its row.
     fn document(n: usize) -> (Document, Assignments) {
@@ -347,7 +361,7 @@ mod tests {
     fn merges_in_the_background_change_nothing_but_files() {
         let dir = tempfile::tempdir().unwrap();
         let shape = Shape { depth: Depth::new(1).unwrap(), nesting: Nesting::Nested };
-        let index = Index::create(dir.path(), shape).unwrap();
+        let index = Index::create(dir.path(), shape, Routing::same(shape.depth)).unwrap();
         let mut writer = index.writer().unwrap();
         writer.at_once = 0;
         let mut begun = 0;

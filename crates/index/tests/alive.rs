@@ -6,7 +6,7 @@ mod made;
 
 use made::{Dice, Recipe};
 use retreever_index::{Document, Error, Index, Query, Shape, Snapshot};
-use retreever_tree::{Assignments, Nesting};
+use retreever_tree::{Assignment, Assignments, LeafId, Nesting, NodeId, Routing};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -36,8 +36,8 @@ fn contents(snapshot: &Snapshot) -> BTreeMap<String, String> {
 #[test]
 fn documents_come_go_and_change_while_readers_search() {
     let dir = tempfile::tempdir().unwrap();
-    let index = Index::create(dir.path(), shape()).unwrap();
-    assert!(matches!(Index::create(dir.path(), shape()), Err(Error::Exists(_))));
+    let index = Index::create(dir.path(), shape(), RECIPE.routing()).unwrap();
+    assert!(matches!(Index::create(dir.path(), shape(), RECIPE.routing()), Err(Error::Exists(_))));
     let mut writer = index.writer().unwrap();
     assert!(matches!(index.writer(), Err(Error::Locked(_))));
     assert!(matches!(Index::open(dir.path()).unwrap().writer(), Err(Error::Locked(_))));
@@ -78,11 +78,114 @@ fn documents_come_go_and_change_while_readers_search() {
     assert_eq!(files, index.snapshot().unwrap().segments().len(), "nothing is left behind");
 }
 
+/// Counts, places and the average of a snapshot against those of the rows it should hold, by definition.
+fn check_population(snapshot: &Snapshot, recipe: Recipe, rows: &BTreeMap<String, Vec<f32>>) {
+    let (depth, routing) = (recipe.depth(), recipe.routing());
+    let place = |row: &[f32]| routing.leaf(Assignment::new(depth, recipe.nesting, row));
+    let leaves: Vec<LeafId> = rows.values().map(|row| place(row)).collect();
+    for node in (0..depth.nodes() as u32 + 3).map(NodeId::new) {
+        let below = leaves.iter().filter(|leaf| leaf.node(depth).is_under(node)).count();
+        assert_eq!(snapshot.count(node), below, "node {node}");
+    }
+    for hit in snapshot.hits() {
+        assert_eq!(snapshot.place(&hit), place(&snapshot.assignment(&hit).unwrap()));
+    }
+    let average = snapshot.average().unwrap();
+    for (column, got) in average.iter().enumerate() {
+        let sum: f64 = rows.values().map(|row| f64::from(row[column])).sum();
+        assert!((f64::from(*got) - sum / rows.len() as f64).abs() < 1e-5, "column {column}: {got} {sum}");
+        assert!(*got >= 0.0);
+    }
+    Assignments::new(depth, recipe.nesting, average.clone()).unwrap();
+    assert_eq!(snapshot.average().unwrap(), average);
+}
+
+#[test]
+fn counts_and_averages_follow_every_change() {
+    for (nesting, seed) in [(Nesting::Nested, 21), (Nesting::Nested, 24), (Nesting::PerLevel, 22)] {
+        let recipe = Recipe { nesting, seed, ..RECIPE };
+        let dir = tempfile::tempdir().unwrap();
+        let shape = Shape { depth: recipe.depth(), nesting };
+        let index = Index::create(dir.path(), shape, recipe.routing()).unwrap();
+        let empty = index.snapshot().unwrap();
+        assert_eq!(empty.count(NodeId::ROOT), 0);
+        let even = empty.average().unwrap();
+        Assignments::new(recipe.depth(), nesting, even).unwrap();
+        let mut writer = index.writer().unwrap();
+        let (mut rows, mut dice) = (BTreeMap::new(), Dice::new(seed));
+        for round in 0..12u64 {
+            let documents: Vec<Document> = (0..20 + dice.below(90))
+                .map(|_| Document::new(format!("d{}", dice.below(150)), ""))
+                .collect();
+            let items = recipe.items(documents.len(), round);
+            writer.add(&documents, &items).unwrap();
+            for (document, item) in documents.iter().zip(items.iter()) {
+                rows.insert(document.id.clone(), item.as_slice().to_vec());
+            }
+            let gone: Vec<String> = (0..dice.below(40)).map(|_| format!("d{}", dice.below(150))).collect();
+            writer.delete(gone.iter().map(String::as_str)).unwrap();
+            gone.iter().for_each(|id| drop(rows.remove(id)));
+            match round % 4 {
+                3 => writer.compact().unwrap(),
+                _ => writer.commit().unwrap(),
+            }
+            check_population(&index.snapshot().unwrap(), recipe, &rows);
+        }
+        assert!(!rows.is_empty());
+        assert_eq!(empty.count(NodeId::ROOT), 0, "a reader keeps its snapshot");
+    }
+}
+
+fn notes(index: &Index) -> Option<Vec<u8>> {
+    index.verify().unwrap();
+    index.snapshot().unwrap().notes().unwrap()
+}
+
+#[test]
+fn notes_belong_to_commits() {
+    let dir = tempfile::tempdir().unwrap();
+    let index = Index::create(dir.path(), shape(), RECIPE.routing()).unwrap();
+    assert_eq!(notes(&index), None);
+    let mut writer = index.writer().unwrap();
+    let large: Vec<u8> = (0..20_000u32).map(|i| (i * 7 % 251) as u8).collect();
+    writer.set_notes(b"never seen".to_vec()).unwrap();
+    writer.set_notes(large.clone()).unwrap();
+    assert_eq!(notes(&index), None, "nothing shows before the commit");
+    writer.commit().unwrap();
+    assert_eq!(notes(&index), Some(large.clone()), "a commit of notes alone");
+    let before = index.snapshot().unwrap();
+    for number in 0..12 {
+        let (documents, rows, gone) = round(number);
+        writer.add(&documents, &rows).unwrap();
+        writer.delete(gone.iter().map(String::as_str)).unwrap();
+        writer.commit().unwrap();
+        assert_eq!(notes(&index), Some(large.clone()));
+    }
+    writer.compact().unwrap();
+    assert_eq!(notes(&index), Some(large.clone()));
+    // As after a kill: notes that no commit names, and a file half written.
+    writer.set_notes(b"lost".to_vec()).unwrap();
+    drop(writer);
+    std::fs::write(dir.path().join("assignments/0000009999.partial"), b"half").unwrap();
+    let index = Index::open(dir.path()).unwrap();
+    assert_eq!(notes(&index), Some(large.clone()));
+    let mut writer = index.writer().unwrap();
+    writer.set_notes(Vec::new()).unwrap();
+    writer.commit().unwrap();
+    assert_eq!(notes(&index), Some(Vec::new()));
+    assert_eq!(before.notes().unwrap(), Some(large), "a reader keeps its snapshot");
+    let files = std::fs::read_dir(dir.path().join("assignments")).unwrap().count();
+    assert_eq!(files, index.snapshot().unwrap().segments().len() + 1, "nothing is left behind");
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(Index::open(dir.path()), Err(Error::NotAnIndex(_))));
-    let index = Index::create(dir.path(), shape()).unwrap();
+    let other = Routing::same(Recipe { depth: 3, ..RECIPE }.depth());
+    assert!(matches!(Index::create(dir.path(), shape(), other), Err(Error::Routing(_))));
+    let index = Index::create(dir.path(), shape(), RECIPE.routing()).unwrap();
+    assert_eq!(Index::open(dir.path()).unwrap().routing(), &RECIPE.routing());
     let mut writer = index.writer().unwrap();
     let one = [Document::new("a", "")];
     assert!(matches!(writer.add(&one, &RECIPE.items(2, 1)), Err(Error::Count { .. })));
@@ -127,6 +230,11 @@ fn after(rounds: u64) -> BTreeMap<String, String> {
     expected
 }
 
+/// The notes after the first `rounds` rounds.
+fn noted(rounds: u64) -> Option<Vec<u8>> {
+    (rounds > 0).then(|| format!("{rounds} rounds ").repeat(100 * rounds as usize).into_bytes())
+}
+
 /// Not a test of its own: the writer that other tests start in a process, and kill. It says on standard output
 /// how many rounds are committed.
 #[test]
@@ -139,6 +247,7 @@ fn child() {
         let (documents, rows, gone) = round(number);
         writer.add(&documents, &rows).unwrap();
         writer.delete(gone.iter().map(String::as_str)).unwrap();
+        writer.set_notes(noted(number + 1).unwrap()).unwrap();
         writer.commit().unwrap();
         println!("\ncommitted {}", number + 1);
         std::io::stdout().flush().unwrap();
@@ -162,7 +271,7 @@ fn start(dir: &Path, first: u64) -> Command {
 #[test]
 fn commits_merge_segments_unasked() {
     let dir = tempfile::tempdir().unwrap();
-    let index = Index::create(dir.path(), shape()).unwrap();
+    let index = Index::create(dir.path(), shape(), RECIPE.routing()).unwrap();
     let mut writer = index.writer().unwrap();
     let mut snapshots = Vec::new();
     for number in 0..60 {
@@ -192,7 +301,7 @@ fn commits_merge_segments_unasked() {
 fn a_killed_writer_loses_nothing_it_has_acknowledged() {
     let kills: u64 = std::env::var("RETREEVER_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
     let dir = tempfile::tempdir().unwrap();
-    Index::create(dir.path(), shape()).unwrap();
+    Index::create(dir.path(), shape(), RECIPE.routing()).unwrap();
     let mut committed = 0;
     let mut dice = Dice::new(kills);
     for kill in 0..kills {
@@ -213,7 +322,7 @@ fn a_killed_writer_loses_nothing_it_has_acknowledged() {
         committed = (acknowledged..=acknowledged + 1)
             .find(|rounds| after(*rounds) == found)
             .unwrap_or_else(|| panic!("kill {kill}: neither {acknowledged} rounds nor one more"));
-        index.verify().unwrap();
+        assert_eq!(notes(&index), noted(committed), "kill {kill}");
         drop(index.writer().unwrap());
     }
     assert!(committed > 0, "no commit got through");
@@ -224,7 +333,7 @@ fn a_killed_writer_loses_nothing_it_has_acknowledged() {
 #[cfg(unix)]
 fn a_full_disk_leaves_the_index_as_it_was() {
     let dir = tempfile::tempdir().unwrap();
-    let index = Index::create(dir.path(), shape()).unwrap();
+    let index = Index::create(dir.path(), shape(), RECIPE.routing()).unwrap();
     let mut writer = index.writer().unwrap();
     let (documents, rows, gone) = round(0);
     writer.add(&documents, &rows).unwrap();

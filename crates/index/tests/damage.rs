@@ -3,7 +3,7 @@
 mod made;
 
 use made::{Dice, Recipe};
-use retreever_index::{Answer, Document, Filter, Index, Query, Result, Shape};
+use retreever_index::{Answer, Document, Error, Filter, Index, Query, Result, Shape};
 use retreever_tree::Nesting;
 use serde_json::json;
 use std::fs;
@@ -11,8 +11,11 @@ use std::path::{Path, PathBuf};
 
 const RECIPE: Recipe = Recipe { depth: 4, nesting: Nesting::Nested, sharpness: 0.4, seed: 5 };
 
+/// Answers with their documents, the notes, and the average assignment.
+type Everything = (Vec<(Answer, Vec<Document>)>, Option<Vec<u8>>, Vec<f32>);
+
 /// Everything a reader does, and what came of it.
-fn read(dir: &Path) -> Result<Vec<(Answer, Vec<Document>)>> {
+fn read(dir: &Path) -> Result<Everything> {
     let index = Index::open(dir)?;
     let snapshot = index.snapshot()?;
     let queries = RECIPE.items(3, 2);
@@ -25,13 +28,14 @@ fn read(dir: &Path) -> Result<Vec<(Answer, Vec<Document>)>> {
         answers.push(snapshot.search(&Query { filter: Some(filter.clone()), ..Query::new(assignment, 5) })?);
         answers.push(snapshot.search_words("word1 word3", 5, None)?);
     }
-    answers
+    let answers = answers
         .into_iter()
         .map(|answer| {
             let documents = answer.hits.iter().map(|hit| snapshot.document(hit)).collect::<Result<_>>()?;
             Ok((answer, documents))
         })
-        .collect()
+        .collect::<Result<_>>()?;
+    Ok((answers, snapshot.notes()?, snapshot.average()?))
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {
@@ -51,7 +55,8 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 #[test]
 fn no_damaged_byte_gives_a_wrong_answer() {
     let dir = tempfile::tempdir().unwrap();
-    let index = Index::create(dir.path(), Shape { depth: RECIPE.depth(), nesting: RECIPE.nesting }).unwrap();
+    let shape = Shape { depth: RECIPE.depth(), nesting: RECIPE.nesting };
+    let index = Index::create(dir.path(), shape, RECIPE.routing()).unwrap();
     let mut writer = index.writer().unwrap();
     for part in 0..2 {
         let documents: Vec<Document> = (0..30)
@@ -64,6 +69,7 @@ fn no_damaged_byte_gives_a_wrong_answer() {
             .collect();
         writer.add(&documents, &RECIPE.items(30, part)).unwrap();
         writer.delete(["0-3"]).unwrap();
+        writer.set_notes((0..9000).map(|i| (i * i % 251) as u8).collect()).unwrap();
         writer.commit().unwrap();
     }
     drop(writer);
@@ -103,4 +109,28 @@ fn no_damaged_byte_gives_a_wrong_answer() {
     }
     assert!(noticed > 100, "{noticed}");
     assert!(read(dir.path()).unwrap() == right);
+}
+
+#[test]
+fn damaged_notes_are_noticed_when_they_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let shape = Shape { depth: RECIPE.depth(), nesting: RECIPE.nesting };
+    let index = Index::create(dir.path(), shape, RECIPE.routing()).unwrap();
+    let mut writer = index.writer().unwrap();
+    writer.set_notes(b"what was found out".to_vec()).unwrap();
+    writer.commit().unwrap();
+    let path = files(&dir.path().join("assignments")).pop().unwrap();
+    let whole = fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(&path, &bytes).unwrap();
+        let snapshot = index.snapshot().unwrap();
+        match snapshot.notes() {
+            Err(Error::Damaged { path: place, .. }) => assert_eq!(place, path),
+            other => panic!("byte {at}: {other:?}"),
+        }
+    }
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(index.snapshot().unwrap().notes().unwrap().unwrap(), b"what was found out");
 }

@@ -10,7 +10,7 @@ use retreever_index::{
     Document, Filter, Fusion, Guarantee, Hit, Index, Mode, Opening, Query, Shape, Snapshot,
 };
 use retreever_kernels::l1::l1;
-use retreever_tree::{Assignment, Assignments, LeafId, Level, Nesting, NodeId};
+use retreever_tree::{Assignment, Assignments, Level, Nesting, NodeId, Routing};
 use serde_json::json;
 
 fn recipe() -> impl Strategy<Value = Recipe> {
@@ -29,9 +29,9 @@ fn brute_force(items: &Assignments, query: Assignment<'_>, level: Level) -> Vec<
 }
 
 /// An index of the items in up to three commits, each document named by its number.
-fn index_of(dir: &std::path::Path, items: &Assignments, dice: &mut Dice) -> Index {
+fn index_of(dir: &std::path::Path, routing: &Routing, items: &Assignments, dice: &mut Dice) -> Index {
     let shape = Shape { depth: items.depth(), nesting: items.nesting() };
-    let index = Index::create(dir, shape).unwrap();
+    let index = Index::create(dir, shape, routing.clone()).unwrap();
     let mut writer = index.writer().unwrap();
     let mut from = 0;
     for part in 0..3 {
@@ -69,8 +69,9 @@ proptest! {
         let items = recipe.items(count, 1);
         let queries = recipe.items(3, 2);
         let mut dice = Dice::new(recipe.seed);
-        let index = index_of(dir.path(), &items, &mut dice);
+        let index = index_of(dir.path(), &recipe.routing(), &items, &mut dice);
         let snapshot = index.snapshot().unwrap();
+        prop_assert_eq!(snapshot.routing(), &recipe.routing());
         for level in recipe.depth().levels() {
             let rows: Vec<Assignment<'_>> = queries.iter().collect();
             let batch = snapshot.search_batch(&rows, Some(level), k).unwrap();
@@ -79,20 +80,22 @@ proptest! {
                 let best: Vec<_> = all.iter().copied().take(k).collect();
                 let query = Query { level: Some(level), ..Query::new(assignment, k) };
                 let answer = snapshot.search(&query).unwrap();
-                prop_assert_eq!(answer.guarantee, Guarantee::Exact);
+                prop_assert_eq!((answer.guarantee, answer.cover), (Guarantee::Exact, Some(1.0)));
                 prop_assert_eq!(&found(&snapshot, &answer.hits), &best);
                 prop_assert_eq!(&batched.hits, &answer.hits);
 
                 let approximate = Mode::Approximate { rerank: count };
                 let answer = snapshot.search(&Query { mode: approximate, ..query.clone() }).unwrap();
-                prop_assert_eq!(answer.guarantee, Guarantee::None);
+                prop_assert_eq!((answer.guarantee, answer.cover), (Guarantee::None, None));
                 let last = best.last().unwrap().0;
                 // With every document compared, only those that codes cannot tell apart may change places.
                 for hit in found(&snapshot, &answer.hits) { prop_assert!(hit.0 >= last - 0.05); }
 
-                let opening = Opening::Top(1 + dice.below(recipe.depth().leaves()));
-                check_leaves(&snapshot, &items, &query, opening, &all)?;
-                check_leaves(&snapshot, &items, &query, Opening::Read(0.3), &all)?;
+                let top = Opening::Top(1 + dice.below(recipe.depth().leaves()));
+                let cover = Opening::Cover(f64::from(dice.unit()));
+                for opening in [top, cover, Opening::Read(0.3), Opening::Cover(0.0), Opening::Cover(1.0)] {
+                    check_leaves(&snapshot, &items, &query, opening, &all)?;
+                }
             }
         }
     }
@@ -100,11 +103,11 @@ proptest! {
     #[test]
     fn segments_alone_agree_too(recipe in recipe(), count in 0usize..300) {
         let dir = tempfile::tempdir().unwrap();
-        let items = recipe.items(count, 1);
+        let (items, routing) = (recipe.items(count, 1), recipe.routing());
         let queries = recipe.items(2, 2);
         let path = dir.path().join("x.segment");
         let sequence: Vec<u64> = (0..count as u64).map(|i| 5 + 3 * i).collect();
-        build(&path, Input::new(&items, &sequence), Durability::Written).unwrap();
+        build(&path, Input::new(&items, &routing, &sequence), Durability::Written).unwrap();
         let segment = Segment::open(&path).unwrap();
         segment.verify().unwrap();
         let level = recipe.depth().leaf_level();
@@ -123,7 +126,7 @@ proptest! {
 fn many_rows_agree_with_brute_force() {
     for (nesting, sharpness) in [(Nesting::Nested, 0.2), (Nesting::Nested, 1.5), (Nesting::PerLevel, 0.3)] {
         let recipe = Recipe { depth: 8, nesting, sharpness, seed: 11 };
-        let (items, queries) = (recipe.items(11_000, 1), recipe.items(6, 2));
+        let (items, queries, routing) = (recipe.items(11_000, 1), recipe.items(6, 2), recipe.routing());
         let dir = tempfile::tempdir().unwrap();
         let width = items.as_slice().len() / items.len();
         let segments: Vec<Segment> = [0..4_000, 4_000..11_000]
@@ -133,8 +136,13 @@ fn many_rows_agree_with_brute_force() {
                 let sequence: Vec<u64> = rows.clone().map(|row| row as u64).collect();
                 let shape = Shape { depth: items.depth(), nesting };
                 let numbers = &items.as_slice()[rows.start * width..rows.end * width];
-                let input = Input { shape, rows: numbers, sequence: &sequence };
+                let input = Input { shape, routing: &routing, rows: numbers, sequence: &sequence };
                 build(&path, input, Durability::Written).unwrap();
+                let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+                let other = path.with_extension("other");
+                alone.install(|| build(&other, input, Durability::Written)).unwrap();
+                let same = std::fs::read(&path).unwrap() == std::fs::read(&other).unwrap();
+                assert!(same, "the bytes depend on the number of threads");
                 Segment::open(&path).unwrap()
             })
             .collect();
@@ -170,25 +178,38 @@ fn check_leaves(
     all: &[(f64, usize)],
 ) -> Result<(), TestCaseError> {
     let answer = snapshot.search(&Query { mode: Mode::Leaves(opening), ..query.clone() }).unwrap();
-    let pull = query.assignment.pull();
-    let mut order: Vec<usize> = (0..pull.len()).collect();
-    order.sort_by(|a, b| pull[*b].total_cmp(&pull[*a]));
-    let in_leaf = |leaf: usize| items.iter().filter(|item| item.leaf() == LeafId::new(leaf as u32)).count();
-    let mut read = 0;
-    let mut opened = Vec::new();
+    let routing = snapshot.routing();
+    let routed = routing.read(query.assignment);
+    let chances = routed.leaves();
+    let mut order: Vec<usize> = (0..chances.len()).collect();
+    order.sort_by(|a, b| chances[*b].total_cmp(&chances[*a]));
+    let places: Vec<usize> = items.iter().map(|item| routing.leaf(item).index()).collect();
+    let (mut opened, mut read, mut chance) = (Vec::new(), 0, 0.0);
     for leaf in order {
         let done = match opening {
             Opening::Top(count) => opened.len() == count,
             Opening::Read(share) => read as f64 >= share * items.len() as f64,
+            Opening::Cover(share) => chance >= routing.opened_for(share),
         };
         if done {
             break;
         }
-        read += in_leaf(leaf);
+        read += places.iter().filter(|place| **place == leaf).count();
+        chance += f64::from(chances[leaf]);
         opened.push(leaf);
     }
     prop_assert_eq!(answer.share_read, read as f64 / items.len() as f64);
-    let is_open = |i: usize| opened.contains(&items.row(i).leaf().index());
+    match answer.cover {
+        _ if read == items.len() => prop_assert_eq!(answer.cover, Some(1.0)),
+        Some(cover) => {
+            prop_assert_eq!(cover, routing.chance_of(chance));
+            if let Opening::Cover(wanted) = opening {
+                prop_assert!(cover >= wanted - 1e-9, "{} for {}", cover, wanted);
+            }
+        }
+        None => prop_assert!(!routing.is_calibrated()),
+    }
+    let is_open = |i: usize| opened.contains(&places[i]);
     let best: Vec<_> = all.iter().copied().filter(|(_, i)| is_open(*i)).take(query.k).collect();
     prop_assert_eq!(&found(snapshot, &answer.hits), &best);
     let unread =
@@ -208,11 +229,12 @@ fn filters_agree_with_a_naive_scan() {
     let recipe = Recipe { depth: 4, nesting: Nesting::Nested, sharpness: 0.4, seed: 9 };
     let (items, queries) = (recipe.items(200, 1), recipe.items(2, 2));
     let dir = tempfile::tempdir().unwrap();
-    let index = index_of(dir.path(), &items, &mut Dice::new(5));
+    let routing = recipe.routing();
+    let index = index_of(dir.path(), &routing, &items, &mut Dice::new(5));
     let snapshot = index.snapshot().unwrap();
     let year = |i: usize| 2000 + i % 20;
     let domain = |i: usize| ["auto", "home", "life"][i % 3];
-    let under = |i: usize, node| items.row(i).leaf().node(recipe.depth()).is_under(NodeId::new(node));
+    let under = |i: usize, node| routing.leaf(items.row(i)).node(recipe.depth()).is_under(NodeId::new(node));
     type Rule<'a> = Box<dyn Fn(usize) -> bool + 'a>;
     let cases: Vec<(&str, Rule<'_>)> = vec![
         (r#"domain = "auto" and year > 2010"#, Box::new(|i| domain(i) == "auto" && year(i) > 2010)),
@@ -258,6 +280,7 @@ fn filters_agree_with_a_naive_scan() {
             assert_eq!(near, ids, "{text}");
             for fusion in [Fusion::Weighted(0.3), Fusion::ReciprocalRank] {
                 let hybrid = snapshot.search_hybrid(&query, "word1 shared1", fusion).unwrap();
+                parts_add_up(&hybrid.hits, fusion);
                 let mut hybrid: Vec<usize> = found(&snapshot, &hybrid.hits).iter().map(|(_, i)| *i).collect();
                 hybrid.sort_unstable();
                 assert_eq!(hybrid, ids.iter().map(|(_, i)| *i).collect::<Vec<_>>(), "{text}");
@@ -270,26 +293,68 @@ fn filters_agree_with_a_naive_scan() {
     }
 }
 
+fn parts_add_up(hits: &[Hit], fusion: Fusion) {
+    for hit in hits {
+        let parts = hit.parts.unwrap();
+        assert_eq!(hit.score, parts.tree + parts.words);
+        let most = match fusion {
+            Fusion::Weighted(weight) => [1.0 - weight, weight],
+            Fusion::ReciprocalRank => [1.0 / 61.0; 2],
+        };
+        assert!((0.0..=most[0]).contains(&parts.tree) && (0.0..=most[1]).contains(&parts.words), "{parts:?}");
+    }
+}
+
+#[test]
+fn the_parts_of_a_mixed_score_are_those_of_both_searches() {
+    let recipe = Recipe { depth: 4, nesting: Nesting::Nested, sharpness: 0.4, seed: 10 };
+    let (items, queries) = (recipe.items(300, 1), recipe.items(1, 2));
+    let dir = tempfile::tempdir().unwrap();
+    let index = index_of(dir.path(), &recipe.routing(), &items, &mut Dice::new(5));
+    let snapshot = index.snapshot().unwrap();
+    let query = Query::new(queries.row(0), 20);
+    let (tree, words) =
+        (snapshot.search(&query).unwrap(), snapshot.search_words("word1 shared1", 300, None).unwrap());
+    assert!(tree.hits.iter().chain(&words.hits).all(|hit| hit.parts.is_none()));
+    let by_tree: Vec<f64> = brute_force(&items, query.assignment, recipe.depth().leaf_level())
+        .into_iter()
+        .fold(vec![0.0; 300], |mut scores, (score, i)| {
+            scores[i] = score;
+            scores
+        });
+    let by_words = found(&snapshot, &words.hits);
+    let hybrid = snapshot.search_hybrid(&query, "word1 shared1", Fusion::Weighted(0.3)).unwrap();
+    assert_eq!((hybrid.hits.len(), hybrid.cover), (20, Some(1.0)));
+    parts_add_up(&hybrid.hits, Fusion::Weighted(0.3));
+    for (hit, (_, i)) in hybrid.hits.iter().zip(found(&snapshot, &hybrid.hits)) {
+        let parts = hit.parts.unwrap();
+        assert_eq!(parts.tree, 0.7 * by_tree[i]);
+        let here = by_words.iter().find(|(_, other)| *other == i).map_or(0.0, |(score, _)| *score);
+        let words = 0.3 * here / by_words[0].0;
+        assert!(parts.words == 0.0 || (parts.words - words).abs() < 1e-9, "{parts:?} {words}");
+    }
+    let ranked = snapshot.search_hybrid(&query, "word1 shared1", Fusion::ReciprocalRank).unwrap();
+    parts_add_up(&ranked.hits, Fusion::ReciprocalRank);
+    let first = ranked.hits.iter().zip(found(&snapshot, &ranked.hits));
+    let first: Vec<_> = first.filter(|(hit, _)| hit.parts.unwrap().tree == 1.0 / 61.0).collect();
+    assert_eq!(first[0].1.1, found(&snapshot, &tree.hits)[0].1);
+}
+
 #[test]
 fn an_explanation_adds_up() {
     let recipe = Recipe { depth: 5, nesting: Nesting::Nested, sharpness: 0.3, seed: 4 };
     let (items, queries) = (recipe.items(60, 1), recipe.items(1, 2));
     let dir = tempfile::tempdir().unwrap();
-    let index = index_of(dir.path(), &items, &mut Dice::new(1));
+    let index = index_of(dir.path(), &recipe.routing(), &items, &mut Dice::new(1));
     let snapshot = index.snapshot().unwrap();
     for level in recipe.depth().levels() {
         let query = Query { level: Some(level), ..Query::new(queries.row(0), 3) };
         for hit in snapshot.search(&query).unwrap().hits {
-            let why = snapshot.explain(&query, &hit).unwrap();
-            let sum: f64 = why.shares.iter().map(|share| share.score).sum();
+            let shares = snapshot.explain(&query, &hit).unwrap();
+            let sum: f64 = shares.iter().map(|share| share.score).sum();
             assert!((sum - hit.score).abs() < 1e-5, "{sum} {}", hit.score);
-            assert!(why.shares.is_sorted_by(|a, b| a.score >= b.score));
-            assert!(why.shares.iter().all(|share| share.node.level() == level));
-            assert_eq!(why.query.len(), 6);
-            assert!(
-                why.query.iter().zip(&why.document).any(|(a, b)| a.node == b.node && a.node == why.parting)
-            );
-            assert_eq!(why.document.last().unwrap().node.level(), recipe.depth().leaf_level());
+            assert!(shares.is_sorted_by(|a, b| a.score >= b.score));
+            assert!(shares.iter().all(|share| share.node.level() == level));
         }
     }
 }

@@ -1,110 +1,140 @@
-//! The census of a tree: how many items sit under each node, by their leaves and by their mass, and
-//! which of them are typical.
+//! The census of a tree: how many items are under each node, how likely nodes are by the routing reading, and which items
+//! are typical of them.
 //!
-//! An item is counted under the nodes on the way to its leaf, the one that attracts it most ([`Assignment::leaf`]). Its
-//! mass at a node is the probability of reaching it.
-//!
-//! [`Assignment::leaf`]: retreever_tree::Assignment::leaf
+//! An item is counted under the nodes above its place, its likeliest leaf ([`Routed::leaf`]). Its mass at a node is the
+//! routing probability of that node ([`Routed::chance`]). Every item is read once.
 
+use crate::places::Places;
 use rayon::prelude::*;
-use retreever_tree::{Assignments, Depth, LeafId, NodeId};
+use retreever_tree::{Assignments, Depth, LeafId, Level, NodeId, Routed, Routing};
 use serde::Serialize;
 
 /// How many typical items are kept for each node.
 pub const TYPICAL: usize = 6;
+/// The share of an item's mass that [`Census::leaves_for_most`] speaks of.
+pub const MOST: f64 = 0.9;
 
-/// An item, and how much of it reaches a node.
+/// An item, and how likely a node is for it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Reach {
     /// The number of the item in the order it was given.
     pub item: u32,
-    /// The probability of reaching the node.
+    /// The routing probability of the node.
     pub reach: f32,
+}
+
+/// How sure items are of their nodes at one level, on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Certainty {
+    /// The probability of the likeliest node.
+    pub sharpness: f64,
+    /// Two to the power of the entropy over the nodes.
+    pub spread: f64,
 }
 
 /// Where the items are.
 #[derive(Clone, Debug)]
 pub struct Census {
-    depth: Depth,
-    leaves: Vec<LeafId>, // where each item ends
-    order: Vec<u32>,     // items by leaf, then by number
-    starts: Vec<usize>,  // where each leaf begins in `order`; one more at the end
-    mass: Vec<f64>,      // [nodes]
+    places: Places,
+    mass: Vec<f64>, // [nodes]
     typical: Vec<Vec<Reach>>,
+    certainty: Vec<Certainty>, // levels 1 to the leaves
+    leaves_for_most: f64,
 }
 
 impl Census {
     /// Counts the items.
-    pub fn new(items: &Assignments) -> Self {
+    pub fn new(items: &Assignments, routing: &Routing) -> Self {
         let depth = items.depth();
-        let leaves: Vec<LeafId> =
-            (0..items.len()).into_par_iter().map(|item| items.row(item).leaf()).collect();
-        let mut starts = vec![0; depth.leaves() + 1];
-        for leaf in &leaves {
-            starts[leaf.index() + 1] += 1;
-        }
-        for leaf in 0..depth.leaves() {
-            starts[leaf + 1] += starts[leaf];
-        }
-        let mut order: Vec<u32> = (0..items.len() as u32).collect();
-        order.sort_by_key(|item| leaves[*item as usize]);
-        let tallies = (0..items.len().div_ceil(CHUNK))
-            .into_par_iter()
-            .fold(|| Tally::new(depth), |tally, chunk| tally.count(items, chunk))
+        let mut leaves = vec![LeafId::new(0); items.len()];
+        let tally = leaves
+            .par_chunks_mut(CHUNK)
+            .enumerate()
+            .fold(
+                || Tally::new(depth),
+                |mut tally, (chunk, leaves)| {
+                    for (leaf, item) in leaves.iter_mut().zip(chunk * CHUNK..) {
+                        *leaf = tally.count(item as u32, &routing.read(items.row(item)));
+                    }
+                    tally
+                },
+            )
             .reduce(|| Tally::new(depth), Tally::merge);
-        Self { depth, leaves, order, starts, mass: tallies.mass, typical: tallies.typical }
+        let n = items.len().max(1) as f64;
+        let mean = |sum: Certainty| Certainty { sharpness: sum.sharpness / n, spread: sum.spread / n };
+        Self {
+            places: Places::new(depth, leaves),
+            mass: tally.mass,
+            typical: tally.typical,
+            certainty: tally.certainty.into_iter().map(mean).collect(),
+            leaves_for_most: tally.leaves_for_most as f64 / n,
+        }
     }
 
     /// The depth of the tree.
     pub fn depth(&self) -> Depth {
-        self.depth
+        self.places.depth()
+    }
+
+    /// The places of the items.
+    pub fn places(&self) -> &Places {
+        &self.places
     }
 
     /// How many items there are.
     pub fn len(&self) -> usize {
-        self.leaves.len()
+        self.places.len()
     }
 
     /// Whether there are no items.
     pub fn is_empty(&self) -> bool {
-        self.leaves.is_empty()
+        self.places.is_empty()
     }
 
-    /// The leaf where each item ends.
+    /// The place of each item.
     pub fn leaves(&self) -> &[LeafId] {
-        &self.leaves
+        self.places.leaves()
     }
 
-    /// The items that come by `node`, leaf by leaf.
+    /// The items under `node`, leaf by leaf.
     pub fn items(&self, node: NodeId) -> &[u32] {
-        let leaves = node.leaves(self.depth);
-        &self.order[self.starts[leaves.start]..self.starts[leaves.end]]
+        self.places.items(node)
     }
 
-    /// How many items sit under `node`.
+    /// How many items are under `node`.
     pub fn count(&self, node: NodeId) -> usize {
-        self.items(node).len()
+        self.places.count(node)
     }
 
-    /// How much of all items reaches `node`, in items.
+    /// The sum of the items' probabilities of `node`.
     pub fn mass(&self, node: NodeId) -> f64 {
         self.mass[node.index()]
     }
 
-    /// The share of all mass that reaches `node`: 1 at the root.
+    /// The mean probability of `node`: 1 at the root.
     pub fn share(&self, node: NodeId) -> f64 {
         if self.is_empty() { 0.0 } else { self.mass(node) / self.len() as f64 }
     }
 
-    /// The items that reach `node` with the highest probability, highest first.
+    /// The items that are likeliest under `node`, likeliest first.
     pub fn typical(&self, node: NodeId) -> &[Reach] {
         &self.typical[node.index()]
     }
 
+    /// How sure the items are of their nodes at `level`, which is not the root's.
+    pub fn certainty(&self, level: Level) -> Certainty {
+        self.certainty[level.get() - 1]
+    }
+
+    /// How many of its likeliest leaves hold [`MOST`] of an item's mass, on average.
+    pub fn leaves_for_most(&self) -> f64 {
+        self.leaves_for_most
+    }
+
     /// How far the subject of `node` still divides: the entropy, in bits, of its mass over the leaves below it.
     pub fn entropy(&self, node: NodeId) -> f64 {
-        let start = self.depth.leaf_level().start();
-        entropy(node.leaves(self.depth).map(|leaf| self.mass[start + leaf]))
+        let start = self.depth().leaf_level().start();
+        entropy(node.leaves(self.depth()).map(|leaf| self.mass[start + leaf]))
     }
 }
 
@@ -127,23 +157,33 @@ const CHUNK: usize = 512;
 struct Tally {
     mass: Vec<f64>,
     typical: Vec<Vec<Reach>>,
+    certainty: Vec<Certainty>, // sums
+    leaves_for_most: usize,
 }
 
 impl Tally {
     fn new(depth: Depth) -> Self {
-        Self { mass: vec![0.0; depth.nodes()], typical: vec![Vec::new(); depth.nodes()] }
+        Self {
+            mass: vec![0.0; depth.nodes()],
+            typical: vec![Vec::new(); depth.nodes()],
+            certainty: vec![Certainty::default(); depth.get()],
+            leaves_for_most: 0,
+        }
     }
 
-    fn count(mut self, items: &Assignments, chunk: usize) -> Self {
-        for item in chunk * CHUNK..((chunk + 1) * CHUNK).min(items.len()) {
-            for (node, reach) in
-                items.row(item).nodes().into_iter().enumerate().filter(|(_, reach)| *reach > 0.0)
-            {
-                self.mass[node] += f64::from(reach);
-                keep(&mut self.typical[node], Reach { item: item as u32, reach });
-            }
+    /// Counts one item; its place.
+    fn count(&mut self, item: u32, routed: &Routed) -> LeafId {
+        for (node, &reach) in routed.nodes().iter().enumerate().filter(|(_, reach)| **reach > 0.0) {
+            self.mass[node] += f64::from(reach);
+            keep(&mut self.typical[node], Reach { item, reach });
         }
-        self
+        for (sum, level) in self.certainty.iter_mut().zip(routed.depth().levels()) {
+            let row = routed.at(level);
+            sum.sharpness += f64::from(row.iter().copied().fold(0.0, f32::max));
+            sum.spread += entropy(row.iter().map(|p| f64::from(*p))).exp2();
+        }
+        self.leaves_for_most += routed.leaves_for(MOST);
+        routed.leaf()
     }
 
     fn merge(mut self, other: Self) -> Self {
@@ -153,6 +193,11 @@ impl Tally {
         for (typical, more) in self.typical.iter_mut().zip(other.typical) {
             more.into_iter().for_each(|reach| keep(typical, reach));
         }
+        for (sum, more) in self.certainty.iter_mut().zip(other.certainty) {
+            sum.sharpness += more.sharpness;
+            sum.spread += more.spread;
+        }
+        self.leaves_for_most += other.leaves_for_most;
         self
     }
 }
@@ -181,7 +226,8 @@ mod tests {
             0.5, 0.5, 0.0, 0.0, //
             0.1, 0.1, 0.1, 0.7,
         ];
-        let census = Census::new(&Assignments::nested(depth, rows).unwrap());
+        let items = Assignments::nested(depth, rows).unwrap();
+        let census = Census::new(&items, &Routing::same(depth));
         assert_eq!(census.items(NodeId::ROOT), [0, 2, 1, 3]);
         assert_eq!(census.items(NodeId::new(1)), [0, 2, 1]);
         assert_eq!(census.count(NodeId::new(5)), 0);
@@ -193,11 +239,27 @@ mod tests {
         assert!((census.entropy(NodeId::new(2)) - expected).abs() < 1e-6);
         assert_eq!(census.entropy(NodeId::new(6)), 0.0);
         assert_eq!(entropy([1.0, 1.0].into_iter()), 1.0);
+        let certainty = census.certainty(depth.leaf_level());
+        assert!((certainty.sharpness - (0.7 + 0.6 + 0.5 + 0.7) / 4.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn counts_and_masses_are_of_the_routing_reading() {
+        let depth = Depth::new(1).unwrap();
+        let items = Assignments::nested(depth, vec![0.6, 0.4]).unwrap();
+        let census = Census::new(&items, &Routing { sharpening: vec![2.0], cover: Vec::new() });
+        let expected = 0.36 / (0.36 + 0.16);
+        assert!((census.mass(NodeId::new(1)) - expected).abs() < 1e-6);
+        assert!((census.certainty(depth.leaf_level()).sharpness - expected).abs() < 1e-6);
+        assert_eq!(census.typical(NodeId::new(2))[0].item, 0);
+        assert_eq!(census.count(NodeId::new(1)), 1);
+        assert_eq!(census.leaves_for_most(), 2.0);
     }
 
     #[test]
     fn nothing_is_nowhere() {
-        let census = Census::new(&Assignments::nested(Depth::new(1).unwrap(), vec![]).unwrap());
+        let depth = Depth::new(1).unwrap();
+        let census = Census::new(&Assignments::nested(depth, vec![]).unwrap(), &Routing::same(depth));
         assert!(census.is_empty());
         assert_eq!(census.share(NodeId::ROOT), 0.0);
         assert_eq!(census.entropy(NodeId::ROOT), 0.0);

@@ -1,7 +1,7 @@
 //! How well the nodes of a level agree with known classes: normalised mutual information and purity.
 //!
 //! NMI is `2 I(N; C) / (H(N) + H(C))`, purity the share of documents whose class is the commonest of their
-//! node. Both go by the leaf of each document; documents without a class are left out.
+//! node. Both go by the place of each document; documents without a class are left out.
 
 use crate::census::Census;
 use retreever_tree::{Level, NodeId};

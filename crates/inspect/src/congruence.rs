@@ -4,7 +4,7 @@
 //! ancestor there, beside the mean of all pairs. Pairs are sampled, each level as often as the others, with
 //! 95 % confidence intervals of the mean. In a congruent tree the mean rises with the level.
 
-use crate::census::Census;
+use crate::places::Places;
 use retreever_tree::{Depth, Level, NodeId};
 use serde::Serialize;
 
@@ -70,9 +70,9 @@ pub struct TreeCongruence {
 }
 
 /// Draws `pairs` pairs a level, always the same ones for the same `seed`.
-pub fn congruence(census: &Census, vectors: Vectors<'_>, pairs: usize, seed: u64) -> TreeCongruence {
+pub fn congruence(places: &Places, vectors: Vectors<'_>, pairs: usize, seed: u64) -> TreeCongruence {
     let mut random = fastrand::Rng::with_seed(seed);
-    let items = census.items(NodeId::ROOT);
+    let items = places.items(NodeId::ROOT);
     let mut all = Vec::new();
     if items.len() > 1 {
         all.extend((0..pairs).map(|_| {
@@ -80,11 +80,11 @@ pub fn congruence(census: &Census, vectors: Vectors<'_>, pairs: usize, seed: u64
             vectors.cosine(a, b)
         }));
     }
-    let depth = census.depth();
+    let depth = places.depth();
     let levels = std::iter::once(Level::ROOT).chain(depth.levels());
     let levels = levels
         .filter_map(|level| {
-            let cosines = at_level(census, vectors, (level, pairs), &mut random);
+            let cosines = at_level(places, vectors, (level, pairs), &mut random);
             (!cosines.is_empty()).then(|| Congruence { level, cosine: Mean::of(&cosines) })
         })
         .collect();
@@ -93,21 +93,21 @@ pub fn congruence(census: &Census, vectors: Vectors<'_>, pairs: usize, seed: u64
 
 /// Cosines of pairs that part at `level`, each such pair equally likely.
 fn at_level(
-    census: &Census,
+    places: &Places,
     vectors: Vectors<'_>,
     (level, pairs): (Level, usize),
     random: &mut fastrand::Rng,
 ) -> Vec<f64> {
-    let depth: Depth = census.depth();
+    let depth: Depth = places.depth();
     let leaf = level == depth.leaf_level();
     let mut ends = Vec::with_capacity(level.width());
     let mut total = 0u64;
     for node in level.nodes() {
         total += if leaf {
-            let n = census.count(node) as u64;
+            let n = places.count(node) as u64;
             n * n.saturating_sub(1) / 2
         } else {
-            census.count(node.left()) as u64 * census.count(node.right()) as u64
+            places.count(node.left()) as u64 * places.count(node.right()) as u64
         };
         ends.push(total);
     }
@@ -119,9 +119,9 @@ fn at_level(
             let at = random.u64(0..total);
             let node = NodeId::at(level, ends.partition_point(|end| *end <= at));
             let (a, b) = if leaf {
-                two(census.items(node), random)
+                two(places.items(node), random)
             } else {
-                let (left, right) = (census.items(node.left()), census.items(node.right()));
+                let (left, right) = (places.items(node.left()), places.items(node.right()));
                 (left[random.usize(0..left.len())], right[random.usize(0..right.len())])
             };
             vectors.cosine(a, b)
@@ -138,22 +138,22 @@ fn two(items: &[u32], random: &mut fastrand::Rng) -> (u32, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use retreever_tree::Assignments;
+    use retreever_tree::LeafId;
 
     #[test]
     fn pairs_that_part_late_are_alike() {
         // Two leaves a side; the vectors of a leaf are equal, those of a side at 60 degrees, sides at 90.
         let h = 0.5 * 3f32.sqrt();
         let directions = [[1.0, 0.0, 0.0, 0.0], [0.5, h, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.5, h]];
-        let (mut rows, mut values) = (Vec::new(), Vec::new());
+        let (mut leaves, mut values) = (Vec::new(), Vec::new());
         for (leaf, direction) in directions.iter().enumerate() {
             for scale in [1.0, 2.0] {
-                rows.extend((0..4).map(|l| if l == leaf { 1.0 } else { 0.0 }));
+                leaves.push(LeafId::new(leaf as u32));
                 values.extend(direction.map(|x| x * scale));
             }
         }
-        let census = Census::new(&Assignments::nested(Depth::new(2).unwrap(), rows).unwrap());
-        let result = congruence(&census, Vectors { width: 4, values: &values }, 50, 7);
+        let places = Places::new(Depth::new(2).unwrap(), leaves);
+        let result = congruence(&places, Vectors { width: 4, values: &values }, 50, 7);
         let means: Vec<f64> = result.levels.iter().map(|l| l.cosine.mean).collect();
         for (mean, expected) in means.iter().zip([0.0, 0.5, 1.0]) {
             assert!((mean - expected).abs() < 1e-6, "{means:?}");
@@ -164,8 +164,8 @@ mod tests {
 
     #[test]
     fn one_document_has_no_pairs() {
-        let census = Census::new(&Assignments::nested(Depth::new(1).unwrap(), vec![1.0, 0.0]).unwrap());
-        let result = congruence(&census, Vectors { width: 1, values: &[1.0] }, 10, 1);
+        let places = Places::new(Depth::new(1).unwrap(), vec![LeafId::new(0)]);
+        let result = congruence(&places, Vectors { width: 1, values: &[1.0] }, 10, 1);
         assert_eq!((result.all.pairs, result.levels.len()), (0, 0));
     }
 }

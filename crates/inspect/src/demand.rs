@@ -1,6 +1,6 @@
 //! Where users ask: queries beside documents, and how the questions drift.
 //!
-//! Gaps are told twice: by the leaves of queries and documents, and by their mass, which a soft tree evens
+//! Gaps are told twice: by the places of queries and documents, and by their mass, which a soft tree evens
 //! out. Drift is told by mass alone, because that varies less from one sample of queries to the next.
 
 use crate::census::Census;
@@ -42,7 +42,7 @@ pub fn gaps(documents: &Census, queries: &Census, level: Level) -> Vec<Gap> {
 pub struct Drift {
     /// The level.
     pub level: Level,
-    /// Half the L1 distance of the mean assignments: 0 unchanged, 1 entirely elsewhere.
+    /// Half the L1 distance of the mean routing probabilities: 0 unchanged, 1 entirely elsewhere.
     pub distance: f64,
     /// Jensen-Shannon divergence of the same, in bits.
     pub divergence: f64,
@@ -85,10 +85,11 @@ pub fn drift(before: &Census, after: &Census, level: Level) -> Drift {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use retreever_tree::{Assignments, Depth};
+    use retreever_tree::{Assignments, Depth, Routing};
 
     fn census(rows: Vec<f32>) -> Census {
-        Census::new(&Assignments::nested(Depth::new(1).unwrap(), rows).unwrap())
+        let depth = Depth::new(1).unwrap();
+        Census::new(&Assignments::nested(depth, rows).unwrap(), &Routing::same(depth))
     }
 
     #[test]

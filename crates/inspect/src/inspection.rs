@@ -5,8 +5,10 @@ use crate::clusters::{Agreement, Classes, agreement};
 use crate::keywords::{self, Keyword, NodeWords};
 use crate::labels;
 use crate::levels::{self, LevelReport};
+use crate::notes::Notes;
 use crate::phrases::Phrases;
-use retreever_tree::{Assignments, Depth, NodeId};
+use crate::places::Places;
+use retreever_tree::{Assignments, Depth, NodeId, Routing};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -26,6 +28,9 @@ pub enum Error {
         /// How many of them were given.
         received: usize,
     },
+    /// The routing is of a tree of another depth.
+    #[error("the routing does not fit the tree: {0}; take both from one tree")]
+    Routing(String),
     /// Documents and queries are of different trees.
     #[error(
         "the documents are of a tree {documents} deep, the queries of one {queries} deep: assign both with one tree"
@@ -48,6 +53,8 @@ pub struct Corpus<'a, T> {
     pub texts: &'a [T],
     /// Where they are.
     pub documents: &'a Assignments,
+    /// How the tree's assignments are read as places and chances.
+    pub routing: &'a Routing,
     /// What users ask, if it is known.
     pub queries: Option<Queries<'a>>,
     /// What is known of each document; empty if nothing is.
@@ -90,17 +97,17 @@ pub struct NodeReport {
     pub keywords: Vec<Keyword>,
     /// What sets it apart from its sibling.
     pub apart: Vec<Keyword>,
-    /// Documents that come by here.
+    /// Documents whose place is under it.
     pub documents: usize,
-    /// The share of all documents' mass.
+    /// The documents' mean routing probability of it.
     pub mass: f64,
-    /// The share of all queries' mass, if queries are known.
+    /// The queries' mean routing probability of it, if queries are known.
     pub queries: Option<f64>,
     /// Entropy, in bits, of its mass over the leaves below.
     pub entropy: f64,
-    /// The documents that reach it most.
+    /// The documents that are likeliest under it.
     pub typical: Vec<Reach>,
-    /// The queries that reach it most.
+    /// The queries that are likeliest under it.
     pub typical_queries: Vec<Reach>,
 }
 
@@ -120,12 +127,9 @@ impl Inspection {
     /// Inspects a corpus.
     pub fn new<T: AsRef<str> + Sync>(corpus: &Corpus<'_, T>) -> Result<Self> {
         check(corpus)?;
-        let depth = corpus.documents.depth();
-        let documents = Census::new(corpus.documents);
-        let queries = corpus.queries.map(|queries| Census::new(queries.assignments));
-        let phrases = Phrases::new(corpus.texts);
-        let words = keywords::of_nodes(&documents, &phrases);
-        let labels = labels::of_nodes(depth, &words, &phrases);
+        let documents = Census::new(corpus.documents, corpus.routing);
+        let queries = corpus.queries.map(|queries| Census::new(queries.assignments, corpus.routing));
+        let Worded { phrases, words, labels } = Worded::new(documents.places(), corpus.texts);
         let nodes = words
             .into_iter()
             .zip(labels)
@@ -153,7 +157,7 @@ impl Inspection {
                 }
             })
             .collect();
-        let levels = levels::of_tree(corpus.documents, &documents);
+        let levels = levels::of_tree(&documents);
         let fields = fields(corpus.metadata, &documents);
         Ok(Self { documents, queries, nodes, levels, fields })
     }
@@ -163,9 +167,32 @@ impl Inspection {
         self.documents.depth()
     }
 
+    /// The labels and keywords alone, to be kept with an index.
+    pub fn notes(&self) -> Notes {
+        let words = |node: &NodeReport| node.keywords.iter().map(|word| word.text.clone()).collect();
+        let labels = self.nodes.iter().map(|node| node.label.clone()).collect();
+        Notes::of(self.documents.places(), labels, self.nodes.iter().map(words).collect())
+    }
+
     /// What is said about one node, if the tree has it.
     pub fn node(&self, node: NodeId) -> Option<&NodeReport> {
         self.nodes.get(node.index())
+    }
+}
+
+/// Nodes put into words: all that depends on texts and places alone.
+pub(crate) struct Worded {
+    phrases: Phrases,
+    pub(crate) words: Vec<NodeWords>,
+    pub(crate) labels: Vec<String>,
+}
+
+impl Worded {
+    pub(crate) fn new<T: AsRef<str> + Sync>(places: &Places, texts: &[T]) -> Self {
+        let phrases = Phrases::new(texts);
+        let words = keywords::of_nodes(places, &phrases);
+        let labels = labels::of_nodes(places.depth(), &words, &phrases);
+        Self { phrases, words, labels }
     }
 }
 
@@ -178,6 +205,7 @@ fn check<T>(corpus: &Corpus<'_, T>) -> Result<()> {
     if !corpus.metadata.is_empty() {
         same("sets of metadata", expected, corpus.metadata.len())?;
     }
+    corpus.routing.check(corpus.documents.depth()).map_err(Error::Routing)?;
     if let Some(queries) = corpus.queries {
         same("queries", queries.assignments.len(), queries.texts.len())?;
         let (documents, queries) = (corpus.documents.depth(), queries.assignments.depth());

@@ -7,8 +7,8 @@
 //! the rest, and `n` keeps rare phrases from winning. In focus are the documents that come by the
 //! node. Documents, not occurrences, are counted: one text that repeats a word makes no keyword.
 
-use crate::census::Census;
 use crate::phrases::{PhraseId, Phrases};
+use crate::places::Places;
 use rayon::prelude::*;
 use retreever_tree::{Level, NodeId};
 use serde::Serialize;
@@ -48,7 +48,12 @@ impl Frequency {
 
 /// Simple maths: how many times likelier a phrase is in `focus` than in `rest`.
 pub fn keyness(focus: Frequency, rest: Frequency) -> f64 {
-    (focus.per_mille() + SMOOTHING) / (rest.per_mille() + SMOOTHING)
+    smoothed(focus, rest, SMOOTHING)
+}
+
+/// The same with another `n`.
+pub(crate) fn smoothed(focus: Frequency, rest: Frequency, n: f64) -> f64 {
+    (focus.per_mille() + n) / (rest.per_mille() + n)
 }
 
 /// What the words say about one node.
@@ -78,11 +83,11 @@ pub(crate) struct Candidate {
 type Counts = Vec<(PhraseId, u32)>;
 
 /// The words of every node, in breadth-first order: one pass from the leaves to the root.
-pub fn of_nodes(census: &Census, phrases: &Phrases) -> Vec<NodeWords> {
-    let depth = census.depth();
+pub fn of_nodes(places: &Places, phrases: &Phrases) -> Vec<NodeWords> {
+    let depth = places.depth();
     let mut out = vec![NodeWords::default(); depth.nodes()];
     let leaves: Vec<NodeId> = depth.leaf_level().nodes().collect();
-    let mut counts: Vec<Counts> = leaves.par_iter().map(|leaf| count(census.items(*leaf), phrases)).collect();
+    let mut counts: Vec<Counts> = leaves.par_iter().map(|leaf| count(places.items(*leaf), phrases)).collect();
     for level in depth.levels().rev() {
         let nodes: Vec<NodeId> = level.nodes().collect();
         let words: Vec<NodeWords> = nodes
@@ -90,8 +95,8 @@ pub fn of_nodes(census: &Census, phrases: &Phrases) -> Vec<NodeWords> {
             .map(|node| {
                 let sibling = node.rank() ^ 1;
                 let beside = NodeId::at(level, sibling);
-                let focus = Focus { counts: &counts[node.rank()], of: census.count(*node) };
-                let rival = Focus { counts: &counts[sibling], of: census.count(beside) };
+                let focus = Focus { counts: &counts[node.rank()], of: places.count(*node) };
+                let rival = Focus { counts: &counts[sibling], of: places.count(beside) };
                 words(&focus, &rival, phrases)
             })
             .collect();
@@ -235,7 +240,7 @@ fn common(counts: &Counts, phrases: &Phrases) -> Vec<Keyword> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use retreever_tree::{Assignments, Depth};
+    use retreever_tree::{Depth, LeafId};
 
     #[test]
     fn simple_maths_by_hand() {
@@ -261,9 +266,8 @@ mod tests {
     fn each_side_gets_its_own_words() {
         let texts =
             ["whole life insurance", "term life insurance", "auto insurance claim", "auto insurance rate"];
-        let rows = vec![0.9, 0.1, 0.8, 0.2, 0.1, 0.9, 0.3, 0.7];
-        let documents = Assignments::nested(Depth::new(1).unwrap(), rows).unwrap();
-        let words = of_nodes(&Census::new(&documents), &Phrases::new(&texts));
+        let places = Places::new(Depth::new(1).unwrap(), [0, 0, 1, 1].map(LeafId::new).to_vec());
+        let words = of_nodes(&places, &Phrases::new(&texts));
         let text = |words: &[Keyword]| words.iter().map(|w| w.text.clone()).collect::<Vec<_>>();
         assert_eq!(words[1].keywords[0].text, "life insurance");
         assert_eq!(words[2].keywords[0].text, "auto insurance");

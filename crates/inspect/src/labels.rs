@@ -151,14 +151,14 @@ fn fallback(node: NodeId, words: &NodeWords) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::census::Census;
     use crate::keywords;
-    use retreever_tree::Assignments;
+    use crate::places::Places;
+    use retreever_tree::LeafId;
 
     #[test]
     fn general_above_specific_below_and_all_different() {
         let mut texts = Vec::new();
-        let mut rows = Vec::new();
+        let mut places = Vec::new();
         for (leaf, text) in
             ["whole life policy", "term life policy", "auto collision claim", "auto liability claim"]
                 .iter()
@@ -166,13 +166,12 @@ mod tests {
         {
             for _ in 0..3 {
                 texts.push(*text);
-                rows.extend((0..4).map(|l| if l == leaf { 0.7 } else { 0.1 }));
+                places.push(LeafId::new(leaf as u32));
             }
         }
         let depth = Depth::new(2).unwrap();
         let phrases = Phrases::new(&texts);
-        let census = Census::new(&Assignments::nested(depth, rows).unwrap());
-        let words = keywords::of_nodes(&census, &phrases);
+        let words = keywords::of_nodes(&Places::new(depth, places), &phrases);
         let labels = of_nodes(depth, &words, &phrases);
         assert_eq!(labels[0], ROOT);
         assert!(labels[1].to_lowercase().contains("life"), "{labels:?}");
@@ -186,8 +185,8 @@ mod tests {
     fn nodes_without_words_still_have_labels() {
         let depth = Depth::new(1).unwrap();
         let phrases = Phrases::new(&["same", "same"]);
-        let census = Census::new(&Assignments::nested(depth, vec![1.0, 0.0, 1.0, 0.0]).unwrap());
-        let labels = of_nodes(depth, &keywords::of_nodes(&census, &phrases), &phrases);
+        let places = Places::new(depth, vec![LeafId::new(0); 2]);
+        let labels = of_nodes(depth, &keywords::of_nodes(&places, &phrases), &phrases);
         assert!(labels[2].starts_with(EMPTY), "{labels:?}");
     }
 }

@@ -89,6 +89,8 @@ impl Report<'_> {
         if let Some(leaves) = self.inspection.levels.last() {
             let empty = format!("balance of the leaves; {} of them hold no document", grouped(leaves.empty));
             out.push((format!("{:.2}", leaves.balance), empty));
+            let opened = self.inspection.documents.leaves_for_most();
+            out.push((format!("{opened:.1}"), "leaves hold 90 % of a document, on average".to_owned()));
         }
         if let (Some(found), Some(last)) = (self.congruence, self.congruence.and_then(|c| c.levels.last())) {
             let text =
@@ -157,9 +159,9 @@ impl Report<'_> {
         Figure {
             file: "levels".to_owned(),
             heading: "Balance and sharpness".to_owned(),
-            note: "Balance is 1 if all nodes of a level hold equally many documents (counted by their leaves, \
-                   or by mass). Sharpness is the mean probability of a document's likeliest node; spread is over how \
-                   many nodes a document is spread.",
+            note: "Balance is 1 if all nodes of a level hold equally many documents (counted by their places, \
+                   or by mass). Sharpness is the mean routing probability of a document's likeliest node; spread is over \
+                   how many nodes a document is spread.",
             svg: by_level("balance and sharpness of each level", "share", series).to_svg(),
             heads: vec!["level", "balance", "of mass", "empty nodes", "fullest node", "sharpness", "spread"],
             rows: rows.collect(),

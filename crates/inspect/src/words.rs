@@ -113,7 +113,7 @@ fn is_address(chunk: &str) -> bool {
 }
 
 /// Whether words of this character's script are written without spaces between them.
-fn unspaced(c: char) -> bool {
+pub(crate) fn unspaced(c: char) -> bool {
     matches!(c, '\u{3041}'..='\u{309f}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' | '\u{0e01}'..='\u{0e3a}' | '\u{0e40}'..='\u{0e4e}')
 }
 

@@ -1,7 +1,7 @@
 //! A whole corpus: speed of growth is not asserted, only that large and odd input is answered.
 
-use retreever_inspect::{Corpus, Error, Inspection, Queries};
-use retreever_tree::{Assignments, Depth, NodeId};
+use retreever_inspect::{Corpus, Error, Inspection, Notes, Queries};
+use retreever_tree::{Assignments, Depth, NodeId, Routing};
 use serde_json::json;
 
 /// `n` documents over the leaves of a tree, with words that follow their leaf.
@@ -29,7 +29,9 @@ fn a_corpus_end_to_end() {
     let depth = Depth::new(5).unwrap();
     let (texts, documents, metadata) = generated(640, depth);
     let queries = Queries { texts: &texts[..10], assignments: &generated(10, depth).1 };
-    let corpus = Corpus { texts: &texts, documents: &documents, queries: Some(queries), metadata: &metadata };
+    let routing = &Routing::same(depth);
+    let corpus =
+        Corpus { texts: &texts, documents: &documents, routing, queries: Some(queries), metadata: &metadata };
     let inspection = Inspection::new(&corpus).unwrap();
     let node = |id| inspection.node(NodeId::new(id)).unwrap();
     assert_eq!(node(0).documents, 640);
@@ -42,23 +44,33 @@ fn a_corpus_end_to_end() {
     assert_eq!(inspection.levels.len(), 5);
     assert!(inspection.queries.is_some() && node(1).queries.is_some());
     assert!(inspection.node(NodeId::new(63)).is_none());
+    let notes = inspection.notes();
+    assert_eq!(notes, Notes::new(&texts, inspection.documents.leaves(), depth).unwrap());
+    assert_eq!((notes.documents, notes.labels.len()), (640, depth.nodes()));
+    assert!(notes.keywords.iter().all(|words| words.len() <= 6));
 }
 
 #[test]
 fn lists_that_do_not_match_are_refused() {
     let depth = Depth::new(2).unwrap();
     let (texts, documents, _) = generated(8, depth);
-    let corpus = Corpus { texts: &texts[..7], documents: &documents, queries: None, metadata: &[] };
+    let routing = &Routing::same(depth);
+    let corpus = Corpus { texts: &texts[..7], documents: &documents, routing, queries: None, metadata: &[] };
     assert_eq!(
         Inspection::new(&corpus).err(),
         Some(Error::Lengths { what: "texts", expected: 8, received: 7 })
     );
+    let routing = &Routing::same(Depth::new(3).unwrap());
+    let corpus = Corpus { texts: &texts, documents: &documents, routing, queries: None, metadata: &[] };
+    assert!(matches!(Inspection::new(&corpus).err(), Some(Error::Routing(_))));
 }
 
 #[test]
 fn no_documents_are_a_tree_of_empty_nodes() {
     let documents = Assignments::nested(Depth::new(3).unwrap(), Vec::new()).unwrap();
-    let corpus: Corpus<'_, &str> = Corpus { texts: &[], documents: &documents, queries: None, metadata: &[] };
+    let routing = &Routing::same(documents.depth());
+    let corpus: Corpus<'_, &str> =
+        Corpus { texts: &[], documents: &documents, routing, queries: None, metadata: &[] };
     let inspection = Inspection::new(&corpus).unwrap();
     assert_eq!(inspection.nodes.len(), 15);
     assert_eq!(inspection.nodes[3].documents, 0);

@@ -2,7 +2,7 @@
 
 use retreever_inspect::llm::{Budget, Chat, ChatError, Reply, estimate, name};
 use retreever_inspect::{Corpus, Inspection};
-use retreever_tree::{Assignments, Depth};
+use retreever_tree::{Assignments, Depth, Routing};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -38,7 +38,10 @@ const TEXTS: [&str; 4] = ["ripe apples", "green apples", "rye bread", "white bre
 fn inspection() -> Inspection {
     let rows = vec![0.9, 0.1, 0.8, 0.2, 0.1, 0.9, 0.3, 0.7];
     let documents = Assignments::nested(Depth::new(1).unwrap(), rows).unwrap();
-    Inspection::new(&Corpus { texts: &TEXTS, documents: &documents, queries: None, metadata: &[] }).unwrap()
+    let routing = Routing::same(documents.depth());
+    let corpus =
+        Corpus { texts: &TEXTS, documents: &documents, routing: &routing, queries: None, metadata: &[] };
+    Inspection::new(&corpus).unwrap()
 }
 
 fn budget(calls: usize) -> Budget {

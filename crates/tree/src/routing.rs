@@ -82,6 +82,24 @@ impl Routing {
         below.opened + share * (above.opened - below.opened)
     }
 
+    /// The chance that an answer is among opened leaves that hold this routing probability: the inverse of
+    /// [`Routing::opened_for`], the largest chance where several need as much.
+    pub fn chance_of(&self, opened: f64) -> f64 {
+        let opened = opened.clamp(0.0, 1.0);
+        if self.cover.is_empty() {
+            return opened;
+        }
+        let mut below = CoverPoint { chance: 0.0, opened: 0.0 };
+        for above in self.cover.iter().copied().chain([CoverPoint { chance: 1.0, opened: 1.0 }]) {
+            if above.opened > opened {
+                let share = (opened - below.opened) / (above.opened - below.opened);
+                return below.chance + share * (above.chance - below.chance);
+            }
+            below = above;
+        }
+        below.chance
+    }
+
     /// The routing reading of one item.
     ///
     /// # Panics
@@ -90,30 +108,76 @@ impl Routing {
         let depth = item.depth();
         assert_eq!(self.sharpening.len(), depth.get(), "an assignment of another tree");
         let mut nodes = item.nodes();
-        if item.nesting() == Nesting::PerLevel || self.sharpening.iter().all(|sharpening| *sharpening == 1.0)
-        {
+        if !self.is_sharper(item) {
             return Routed { depth, nodes };
         }
-        for (level, sharpening) in self.sharpening.iter().enumerate() {
-            let (start, width) = ((1 << level) - 1, 1 << level);
-            for node in start..start + width {
-                let (left, right) = (nodes[2 * node + 1], nodes[2 * node + 2]);
-                let share = if left > 0.0 || right > 0.0 {
-                    sigmoid(sharpening * (left.max(f32::MIN_POSITIVE) / right.max(f32::MIN_POSITIVE)).ln())
-                } else {
-                    0.5
-                };
-                // The children's own children still hold comparing masses, of which only the ratio counts.
-                nodes[2 * node + 1] = nodes[node] * share;
-                nodes[2 * node + 2] = nodes[node] * (1.0 - share);
-            }
+        for node in 0..depth.splits() {
+            let [left, right] = self.children(NodeId::new(node as u32), nodes[node], &nodes);
+            // The children's own children still hold comparing masses, of which only the ratio counts.
+            (nodes[2 * node + 1], nodes[2 * node + 2]) = (left, right);
         }
         Routed { depth, nodes }
+    }
+
+    /// The likeliest leaf of one item, the leftmost of equals: the one place of a document. As [`Routed::leaf`], without
+    /// looking below nodes that are less likely than a leaf found before.
+    ///
+    /// # Panics
+    /// If the item is of a tree of another depth.
+    pub fn leaf(&self, item: Assignment<'_>) -> LeafId {
+        let depth = item.depth();
+        assert_eq!(self.sharpening.len(), depth.get(), "an assignment of another tree");
+        if !self.is_sharper(item) {
+            return likeliest(item.leaves());
+        }
+        let nodes = item.nodes();
+        let (mut best, mut leaf) = (-1.0, LeafId::new(0));
+        let mut open = vec![(NodeId::ROOT, 1.0f32)];
+        while let Some((node, chance)) = open.pop() {
+            if chance < best {
+                continue;
+            }
+            if node.level() == depth.leaf_level() {
+                let here = LeafId::new(node.rank() as u32);
+                if chance > best || here < leaf {
+                    (best, leaf) = (chance, here);
+                }
+                continue;
+            }
+            let [left, right] = self.children(node, chance, &nodes);
+            let children = [(node.left(), left), (node.right(), right)];
+            // The likelier child is looked at first.
+            open.extend(if left < right { children } else { [children[1], children[0]] });
+        }
+        leaf
+    }
+
+    /// Whether the routing reading differs from the assignment.
+    fn is_sharper(&self, item: Assignment<'_>) -> bool {
+        item.nesting() == Nesting::Nested && self.sharpening.iter().any(|sharpening| *sharpening != 1.0)
+    }
+
+    /// The probabilities of a node's children, given its own and the comparing masses of all nodes.
+    fn children(&self, node: NodeId, chance: f32, masses: &[f32]) -> [f32; 2] {
+        let (left, right) = (masses[node.left().index()], masses[node.right().index()]);
+        let share = if left > 0.0 || right > 0.0 {
+            let odds = left.max(f32::MIN_POSITIVE) / right.max(f32::MIN_POSITIVE);
+            sigmoid(self.sharpening[node.level().get()] * odds.ln())
+        } else {
+            0.5
+        };
+        [chance * share, chance * (1.0 - share)]
     }
 }
 
 fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + (-x).exp())
+}
+
+/// The largest of some leaves, the leftmost of equals.
+fn likeliest(leaves: &[f32]) -> LeafId {
+    let most = leaves.iter().copied().fold(f32::MIN, f32::max);
+    LeafId::new(leaves.iter().position(|p| *p == most).unwrap_or(0) as u32)
 }
 
 /// How likely one item is to belong below each node.
@@ -151,9 +215,7 @@ impl Routed {
 
     /// The likeliest node of a level, the leftmost of equals.
     pub fn likeliest(&self, level: Level) -> NodeId {
-        let row = self.at(level);
-        let most = row.iter().copied().fold(f32::MIN, f32::max);
-        NodeId::at(level, row.iter().position(|p| *p == most).unwrap_or(0))
+        NodeId::at(level, likeliest(self.at(level)).index())
     }
 
     /// The likeliest leaf, the leftmost of equals: the one place of a document.
@@ -218,6 +280,7 @@ mod tests {
                 let below = routed.nodes()[2 * node + 1] + routed.nodes()[2 * node + 2];
                 prop_assert!((routed.nodes()[node] - below).abs() < 1e-5);
             }
+            prop_assert_eq!(routing.leaf(Assignment::new(depth, Nesting::Nested, &row)), routed.leaf());
         }
     }
 
@@ -253,6 +316,19 @@ mod tests {
         assert_eq!(routing.check(depth), Ok(()));
         for (chance, opened) in [(0.0, 0.0), (0.5, 0.4), (0.7, 0.6), (0.9, 0.8), (1.0, 1.0)] {
             assert!((routing.opened_for(chance) - opened).abs() < 1e-9, "{chance}");
+        }
+    }
+
+    #[test]
+    fn cover_is_read_backwards() {
+        let depth = Depth::new(1).unwrap();
+        let mut routing = Routing::same(depth);
+        assert_eq!((routing.chance_of(0.3), routing.chance_of(2.0)), (0.3, 1.0));
+        let point = |chance, opened| CoverPoint { chance, opened };
+        routing.cover = vec![point(0.5, 0.4), point(0.7, 0.4), point(0.9, 0.8), point(0.99, 0.99)];
+        for (opened, chance) in [(0.0, 0.0), (0.2, 0.25), (0.4, 0.7), (0.6, 0.8), (0.99, 0.99), (1.0, 1.0)] {
+            assert!((routing.chance_of(opened) - chance).abs() < 1e-9, "{opened}");
+            assert!((routing.opened_for(chance) - opened).abs() < 1e-9, "{opened}");
         }
     }
 

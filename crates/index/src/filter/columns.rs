@@ -37,7 +37,7 @@ pub(super) fn matching(snapshot: &Snapshot, field: &str, fits: impl Fn(Cell<'_>)
     let name = format!("{METADATA}.{field}");
     for (number, reader) in snapshot.searcher.segment_readers().iter().enumerate() {
         let mut set = |doc: u32| {
-            if let Some((segment, row)) = snapshot.place(DocAddress::new(number as u32, doc)) {
+            if let Some((segment, row)) = snapshot.row_of(DocAddress::new(number as u32, doc)) {
                 bits[segment][row / 64] |= 1 << (row % 64);
             }
         };

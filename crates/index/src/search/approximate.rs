@@ -2,7 +2,7 @@
 //!
 //! The sketch, 16 bytes a document, chooses sixteen times as many documents as are to be compared; the codes two
 //! levels up choose among those; both planes of the level asked for rank the rest, and the best are scored from their
-//! rows. Where there is no sketch above the level asked for, the codes of the first rung stand in for it.
+//! rows. Where those codes are no finer than the sketch, they choose alone.
 
 use super::View;
 use super::ladder::Ladder;
@@ -78,11 +78,7 @@ fn by_sketch(
     if ladder.rungs()[0].level() <= level || rows <= count {
         return Ok(None);
     }
-    let Some(sketches) =
-        views.iter().map(|view| view.segment.sketch()).collect::<Result<Option<Vec<_>>>>()?
-    else {
-        return Ok(None);
-    };
+    let sketches = views.iter().map(|view| view.segment.sketch()).collect::<Result<Vec<_>>>()?;
     let numbers = query.at(level);
     let farthest = sketches.iter().map(|(book, _)| book.farthest(&numbers)).fold(f32::MIN_POSITIVE, f32::max);
     let mut sums: Vec<Vec<u16>> = Vec::with_capacity(views.len());

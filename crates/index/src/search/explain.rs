@@ -2,22 +2,10 @@
 //!
 //! The score splits exactly into what each node contributed, without any approximation.
 
-use crate::{Hit, Query, Result, Snapshot};
-use retreever_tree::{Assignment, Assignments, NodeId};
+use super::{Hit, Query};
+use crate::{Result, Snapshot};
+use retreever_tree::{Assignment, NodeId};
 use serde::Serialize;
-
-/// Why a document was found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Explanation {
-    /// What each node of the level contributed, the largest first; nodes without a share are left out.
-    pub shares: Vec<Share>,
-    /// The way of the query, from the root to its leaf.
-    pub query: Vec<Step>,
-    /// The way of the document.
-    pub document: Vec<Step>,
-    /// The last node that both ways pass.
-    pub parting: NodeId,
-}
 
 /// What one node contributed to a score.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -32,25 +20,13 @@ pub struct Share {
     pub score: f64,
 }
 
-/// A node on the way to a leaf, and how much of the item reaches it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Step {
-    /// The node.
-    pub node: NodeId,
-    /// How much of the item reaches it.
-    pub reach: f32,
-}
-
 impl Snapshot {
-    /// Why `hit` answers `query`, at the query's level.
-    pub fn explain(&self, query: &Query<'_>, hit: &Hit) -> Result<Explanation> {
+    /// What each node of the query's level contributed to the tree's score of a hit, the largest first. Nodes that
+    /// contributed nothing are left out.
+    pub fn explain(&self, query: &Query<'_>, hit: &Hit) -> Result<Vec<Share>> {
         let level = self.level(query)?;
-        let row = self.segments[hit.segment].row(hit.row)?;
-        let shape = self.shape();
-        // Rows were checked when they were made, and sealed since.
-        let document = Assignments::new(shape.depth, shape.nesting, row)
-            .map_err(|e| crate::Error::damaged(self.segments[hit.segment].path(), 0, e.to_string()))?;
-        let document = document.row(0);
+        let row = self.assignment(hit)?;
+        let document = Assignment::new(self.shape().depth, self.shape().nesting, &row);
         let (q, d) = (query.assignment.at(level), document.at(level));
         let mut shares: Vec<Share> = level
             .nodes()
@@ -59,25 +35,11 @@ impl Snapshot {
             .filter(|share| share.score > 0.0)
             .collect();
         shares.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let ends = (end(query.assignment), end(document));
-        Ok(Explanation {
-            shares,
-            query: route(query.assignment, ends.0),
-            document: route(document, ends.1),
-            parting: ends.0.common_ancestor(ends.1),
-        })
+        Ok(shares)
     }
 
-    /// The assignment of a hit's document, row by row as it was given.
+    /// The assignment of a hit's document, as it was given.
     pub fn assignment(&self, hit: &Hit) -> Result<Vec<f32>> {
         self.segments[hit.segment].row(hit.row)
     }
-}
-
-fn end(item: Assignment<'_>) -> NodeId {
-    item.leaf().node(item.depth())
-}
-
-fn route(item: Assignment<'_>, end: NodeId) -> Vec<Step> {
-    end.path().map(|node| Step { node, reach: item.at(node.level())[node.rank()] }).collect()
 }

@@ -1,33 +1,31 @@
-//! The leaf search (multi-index): each document sits in the leaf that attracts it most; the leaves that attract the query
-//! most are opened and their documents scored exactly.
+//! The leaf search (multi-index): each document is in the likeliest leaf of its routing reading; the likeliest leaves of the
+//! query's routing reading are opened and their documents scored exactly.
 //!
 //! With nested levels the answer also bounds what was not read. For each leaf a segment keeps, per node of a
 //! coarse level, the largest number any of its documents has there; the sum of the smaller of that and the
 //! query's number is at least the score of each of them, at that level and at every finer one.
 
 use super::ladder::Ladder;
-use super::scan::{Asked, Found, Stretch, nearest};
-use super::{Guarantee, Opening, View};
+use super::scan::{Asked, Stretch, nearest};
+use super::{Guarantee, Opening, Outcome, View};
 use crate::segment::envelope_level;
 use crate::{Result, Snapshot};
-use retreever_tree::{Assignment, LeafId, Level, Nesting, coarsen};
+use retreever_tree::{Assignment, LeafId, Level, Nesting, Routed, coarsen};
 
 /// Covers the rounding of sums in single precision.
 const ROUNDING: f64 = 1e-4;
 
-/// The best of the opened leaves, what is certain about the others, and how many documents were read.
+/// The best of the opened leaves, and what is known about the others.
 pub(crate) fn search(
     snapshot: &Snapshot,
     views: &[View<'_>],
     query: Assignment<'_>,
     level: Level,
     (opening, k): (Opening, usize),
-) -> Result<(Vec<Found>, Guarantee, usize)> {
-    let pull = query.pull();
-    let mut order: Vec<usize> = (0..pull.len()).collect();
-    order.sort_by(|a, b| pull[*b].total_cmp(&pull[*a]));
-    let (opened, read) = open(snapshot, &order, opening);
+) -> Result<Outcome> {
+    let opened = Opened::new(snapshot, &snapshot.routing().read(query), opening);
     let stretches: Vec<Stretch> = opened
+        .leaves
         .iter()
         .flat_map(|leaf| views.iter().enumerate().map(move |(view, v)| (view, v.segment.leaf(*leaf))))
         .filter(|(_, rows)| !rows.is_empty())
@@ -35,7 +33,7 @@ pub(crate) fn search(
         .collect();
     let asked = Asked { ladder: Ladder::new(query, level, views), limit: f64::INFINITY };
     let found = nearest(views, &stretches, &[asked], k)?.remove(0);
-    let unread = match unread_at_most(views, query, level, &opened)? {
+    let guarantee = match unread_at_most(views, query, level, &opened.leaves)? {
         Some(unread) if found.len() == k => {
             let worst = found.last().map_or(1.0, |found| 1.0 - found.distance / 2.0);
             if unread < worst { Guarantee::Exact } else { Guarantee::UnreadAtMost(unread) }
@@ -44,27 +42,49 @@ pub(crate) fn search(
         Some(_) => Guarantee::Exact,
         None => Guarantee::None,
     };
-    Ok((found, unread, read))
+    Ok(Outcome { found, guarantee, read: opened.read, cover: opened.cover(snapshot) })
 }
 
-/// The leaves to open, and how many live documents they hold.
-fn open(snapshot: &Snapshot, order: &[usize], opening: Opening) -> (Vec<LeafId>, usize) {
-    let (mut opened, mut read) = (Vec::new(), 0);
-    for leaf in order {
-        let done = match opening {
-            Opening::Top(count) => opened.len() >= count,
-            Opening::Read(share) => read as f64 >= share * snapshot.len() as f64,
+/// The leaves that are opened.
+struct Opened {
+    leaves: Vec<LeafId>,
+    /// The routing probability that they hold together.
+    chance: f64,
+    /// The documents in them.
+    read: usize,
+}
+
+impl Opened {
+    fn new(snapshot: &Snapshot, query: &Routed, opening: Opening) -> Self {
+        let mut opened = Self { leaves: Vec::new(), chance: 0.0, read: 0 };
+        let wanted = match opening {
+            Opening::Cover(chance) => snapshot.routing().opened_for(chance),
+            Opening::Top(_) | Opening::Read(_) => f64::INFINITY,
         };
-        if done {
-            break;
+        for leaf in query.order() {
+            let done = match opening {
+                Opening::Top(count) => opened.leaves.len() >= count,
+                Opening::Read(share) => opened.read as f64 >= share * snapshot.len() as f64,
+                Opening::Cover(_) => opened.chance >= wanted,
+            };
+            if done {
+                break;
+            }
+            opened.chance += f64::from(query.leaves()[leaf.index()]);
+            opened.read += snapshot.count(leaf.node(query.depth()));
+            opened.leaves.push(leaf);
         }
-        let leaf = LeafId::new(*leaf as u32);
-        for (segment, live) in snapshot.segments().zip(&snapshot.live) {
-            read += segment.leaf(leaf).filter(|row| live[row / 64] >> (row % 64) & 1 == 1).count();
-        }
-        opened.push(leaf);
+        opened
     }
-    (opened, read)
+
+    /// The chance that the answer is in these leaves, if it is known.
+    fn cover(&self, snapshot: &Snapshot) -> Option<f64> {
+        let routing = snapshot.routing();
+        match self.read == snapshot.len() {
+            true => Some(1.0),
+            false => routing.is_calibrated().then(|| routing.chance_of(self.chance)),
+        }
+    }
 }
 
 /// What a document outside the opened leaves can score at most; nothing if the levels do not nest.

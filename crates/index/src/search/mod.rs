@@ -1,7 +1,7 @@
 //! Queries and answers: what was asked, what came back, and what is guaranteed about it.
 //!
 //! The score of a document is `1 - TVD = 1 - L1 / 2` between its assignment and the query's at the level
-//! asked for, which is also the sum over nodes of the smaller of the two numbers: see [`Explanation`].
+//! asked for, which is also the sum over nodes of the smaller of the two numbers: see [`Share`].
 
 mod approximate;
 mod explain;
@@ -12,8 +12,8 @@ pub mod rows;
 mod scan;
 mod words;
 
-pub use explain::{Explanation, Share, Step};
-pub use words::Fusion;
+pub use explain::Share;
+pub use words::{Fusion, Parts};
 
 use crate::segment::Segment;
 use crate::{Error, Filter, Result, Shape, Snapshot};
@@ -49,7 +49,7 @@ impl<'a> Query<'a> {
 pub enum Mode {
     /// Every document counts: the answer is that of scoring them all.
     Exact,
-    /// Only the documents of the leaves that attract the query most.
+    /// Only the documents of the leaves where the query's answer most likely is, by its routing reading.
     Leaves(Opening),
     /// The codes of a coarse level choose `rerank` documents, which are then scored. No guarantee.
     Approximate {
@@ -58,13 +58,17 @@ pub enum Mode {
     },
 }
 
-/// How many leaves to open.
+/// How many leaves to open, the likeliest first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Opening {
     /// This many of them.
     Top(usize),
     /// One after the other, until this share of the documents is read.
     Read(f64),
+    /// One after the other, until the answer is among them with this chance: until their routing probability together
+    /// reaches [`Routing::opened_for`](retreever_tree::Routing::opened_for) it. Only where the routing is calibrated is that
+    /// the measured chance; elsewhere it is the sum of routing probabilities.
+    Cover(f64),
 }
 
 /// What came back.
@@ -76,6 +80,9 @@ pub struct Answer {
     pub guarantee: Guarantee,
     /// The share of the documents that were looked at, between 0 and 1.
     pub share_read: f64,
+    /// The chance that the answer is among the documents that were looked at: 1 where these are all, measured on held-out
+    /// pairs for leaf searches. `None` for approximate searches, and where the routing is not calibrated.
+    pub cover: Option<f64>,
 }
 
 /// What is certain about an answer.
@@ -93,8 +100,11 @@ pub enum Guarantee {
 /// A document found.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Hit {
-    /// How well it fits: at most 1.
+    /// How well it fits: by the tree at most 1, by words whatever BM25 gives.
     pub score: f64,
+    /// What the tree and the words added to the score, where both were asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<Parts>,
     #[serde(skip)]
     pub(crate) segment: usize,
     #[serde(skip)]
@@ -102,9 +112,28 @@ pub struct Hit {
 }
 
 impl Hit {
-    fn new(found: Found) -> Self {
-        Self { score: 1.0 - found.distance / 2.0, segment: found.view, row: found.row }
+    /// A row of a segment, with a score of one kind.
+    pub(crate) fn at(score: f64, segment: usize, row: usize) -> Self {
+        Self { score, parts: None, segment, row }
     }
+
+    /// The segment and the row.
+    fn place(&self) -> (usize, usize) {
+        (self.segment, self.row)
+    }
+
+    fn new(found: Found) -> Self {
+        Self::at(1.0 - found.distance / 2.0, found.view, found.row)
+    }
+}
+
+/// What a search has found, and what is known about the documents it did not look at.
+pub(crate) struct Outcome {
+    pub(crate) found: Vec<Found>,
+    pub(crate) guarantee: Guarantee,
+    /// How many documents were looked at.
+    pub(crate) read: usize,
+    pub(crate) cover: Option<f64>,
 }
 
 /// A segment, and which of its rows may be found.
@@ -151,10 +180,10 @@ impl Snapshot {
         let level = self.level(query)?;
         let bits = query.filter.as_ref().map(|filter| filter.rows(self)).transpose()?;
         let views = self.views(bits.as_deref());
-        let (found, guarantee, read) = match query.mode {
+        let outcome = match query.mode {
             Mode::Exact => {
                 let found = exact(&views, &[query.assignment], level, query.k)?.remove(0);
-                (found, Guarantee::Exact, self.len())
+                Outcome { found, guarantee: Guarantee::Exact, read: self.len(), cover: Some(1.0) }
             }
             Mode::Leaves(opening) => {
                 leaves::search(self, &views, query.assignment, level, (opening, query.k))?
@@ -162,11 +191,10 @@ impl Snapshot {
             Mode::Approximate { rerank } => {
                 let ladder = Ladder::new(query.assignment, level, &views);
                 let found = approximate::search(&views, query.assignment, &ladder, (rerank, query.k))?;
-                (found, Guarantee::None, self.len())
+                Outcome { found, guarantee: Guarantee::None, read: self.len(), cover: None }
             }
         };
-        let share_read = if self.is_empty() { 0.0 } else { read as f64 / self.len() as f64 };
-        Ok(Answer { hits: found.into_iter().map(Hit::new).collect(), guarantee, share_read })
+        Ok(self.answer(outcome))
     }
 
     /// Answers many queries exactly at one level, each document's codes read once for all of them.
@@ -183,15 +211,15 @@ impl Snapshot {
             Some(level) => exact(&views, queries, *level, k)?,
             None => Vec::new(),
         };
-        let share_read = if self.is_empty() { 0.0 } else { 1.0 };
-        Ok(found
-            .into_iter()
-            .map(|found| Answer {
-                hits: found.into_iter().map(Hit::new).collect(),
-                guarantee: Guarantee::Exact,
-                share_read,
-            })
-            .collect())
+        let outcome =
+            |found| Outcome { found, guarantee: Guarantee::Exact, read: self.len(), cover: Some(1.0) };
+        Ok(found.into_iter().map(|found| self.answer(outcome(found))).collect())
+    }
+
+    fn answer(&self, outcome: Outcome) -> Answer {
+        let Outcome { found, guarantee, read, cover } = outcome;
+        let share_read = if self.is_empty() { 0.0 } else { read as f64 / self.len() as f64 };
+        Answer { hits: found.into_iter().map(Hit::new).collect(), guarantee, share_read, cover }
     }
 
     /// The level to compare at, if the query is of this tree.

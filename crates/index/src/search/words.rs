@@ -3,7 +3,9 @@
 use super::probe::Probe;
 use super::{Answer, Guarantee, Hit, Query};
 use crate::{Error, Filter, Result, Snapshot};
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use tantivy::collector::{Collector, FilterCollector, TopDocs};
 use tantivy::query::{BooleanQuery, Occur, TermQuery};
 use tantivy::schema::IndexRecordOption;
@@ -23,63 +25,72 @@ pub enum Fusion {
     ReciprocalRank,
 }
 
+/// What the tree and the words added to a score: `score = tree + words`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// What the tree added.
+    pub tree: f64,
+    /// What the words added.
+    pub words: f64,
+}
+
+/// The parts of each candidate's score, by its segment and row.
+type Candidates = HashMap<(usize, usize), Parts>;
+
 impl Snapshot {
     /// The `k` best by BM25 alone.
     pub fn search_words(&self, words: &str, k: usize, filter: Option<&Filter>) -> Result<Answer> {
         let hits = self.by_words(words, k, filter)?;
         let share_read = if self.is_empty() { 0.0 } else { 1.0 };
-        Ok(Answer { hits, guarantee: Guarantee::Exact, share_read })
+        Ok(Answer { hits, guarantee: Guarantee::Exact, share_read, cover: Some(1.0) })
     }
 
     /// The best by the tree and by words together: the first hundred (or `k`, if that is more) of each are
-    /// put in one order. Weighted scores use every candidate's own score by the tree.
+    /// put in one order. Weighted scores use every candidate's own score by the tree. Share read and cover are those of the
+    /// search by the tree.
     pub fn search_hybrid(&self, query: &Query<'_>, words: &str, fusion: Fusion) -> Result<Answer> {
         let pool = query.k.max(POOL);
         let tree = self.search(&Query { k: pool, ..query.clone() })?;
         let words = self.by_words(words, pool, query.filter.as_ref())?;
-        let mut scores: HashMap<(usize, usize), f64> = HashMap::new();
-        match fusion {
-            Fusion::ReciprocalRank => {
-                for list in [&tree.hits, &words] {
-                    for (rank, hit) in list.iter().enumerate() {
-                        *scores.entry((hit.segment, hit.row)).or_default() +=
-                            1.0 / (RANK_OFFSET + rank as f64 + 1.0);
-                    }
-                }
-            }
-            Fusion::Weighted(weight) => {
-                let level = self.level(query)?;
-                let views = self.views(None);
-                let probe = Probe::new(query.assignment, level, &views);
-                for hit in &tree.hits {
-                    scores.insert((hit.segment, hit.row), (1.0 - weight) * hit.score);
-                }
-                let largest = words.first().map_or(1.0, |hit| hit.score).max(f64::MIN_POSITIVE);
-                for hit in &words {
-                    let place = (hit.segment, hit.row);
-                    if let std::collections::hash_map::Entry::Vacant(entry) = scores.entry(place) {
-                        let distance = probe.distance(&views[hit.segment], hit.row)?;
-                        entry.insert((1.0 - weight) * (1.0 - distance / 2.0));
-                    }
-                    *scores.entry(place).or_default() += weight * hit.score / largest;
-                }
-            }
-        }
-        let mut hits = scores
+        let candidates = match fusion {
+            Fusion::ReciprocalRank => by_rank(&tree.hits, &words),
+            Fusion::Weighted(weight) => self.weighted(query, &tree.hits, &words, weight)?,
+        };
+        let mut hits = candidates
             .into_iter()
-            .map(|((segment, row), score)| {
+            .map(|((segment, row), parts)| {
                 let order = self.segments[segment].sequence()[self.segments[segment].rank_of(row)?];
-                Ok((order, Hit { score, segment, row }))
+                let hit = Hit::at(parts.tree + parts.words, segment, row);
+                Ok((order, Hit { parts: Some(parts), ..hit }))
             })
             .collect::<Result<Vec<_>>>()?;
         hits.sort_by(|a, b| b.1.score.total_cmp(&a.1.score).then(a.0.cmp(&b.0)));
         hits.truncate(query.k);
         // A document in neither list was not considered, and one in a single list has no score from the other.
-        Ok(Answer {
-            hits: hits.into_iter().map(|(_, hit)| hit).collect(),
-            guarantee: Guarantee::None,
-            share_read: tree.share_read,
-        })
+        let hits = hits.into_iter().map(|(_, hit)| hit).collect();
+        Ok(Answer { hits, guarantee: Guarantee::None, ..tree })
+    }
+
+    /// Scores of both kinds, the words' with this weight and the tree's with the rest.
+    fn weighted(&self, query: &Query<'_>, tree: &[Hit], words: &[Hit], weight: f64) -> Result<Candidates> {
+        let views = self.views(None);
+        let probe = Probe::new(query.assignment, self.level(query)?, &views);
+        let mut candidates = Candidates::new();
+        for hit in tree {
+            candidates.entry(hit.place()).or_default().tree = (1.0 - weight) * hit.score;
+        }
+        let largest = words.first().map_or(1.0, |hit| hit.score).max(f64::MIN_POSITIVE);
+        for hit in words {
+            let parts = match candidates.entry(hit.place()) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => {
+                    let distance = probe.distance(&views[hit.segment], hit.row)?;
+                    entry.insert(Parts { tree: (1.0 - weight) * (1.0 - distance / 2.0), words: 0.0 })
+                }
+            };
+            parts.words = weight * hit.score / largest;
+        }
+        Ok(candidates)
     }
 
     fn by_words(&self, words: &str, k: usize, filter: Option<&Filter>) -> Result<Vec<Hit>> {
@@ -106,8 +117,8 @@ impl Snapshot {
             }
         };
         let hit = |(score, address)| {
-            let (segment, row) = self.place(address)?;
-            Some(Hit { score: f64::from(score), segment, row })
+            let (segment, row) = self.row_of(address)?;
+            Some(Hit::at(f64::from(score), segment, row))
         };
         Ok(found.into_iter().filter_map(hit).collect())
     }
@@ -128,6 +139,19 @@ impl Snapshot {
         }
         Ok(BooleanQuery::new(clauses))
     }
+}
+
+/// The reciprocal ranks of both lists.
+fn by_rank(tree: &[Hit], words: &[Hit]) -> Candidates {
+    let mut candidates = Candidates::new();
+    let term = |rank: usize| 1.0 / (RANK_OFFSET + rank as f64 + 1.0);
+    for (rank, hit) in tree.iter().enumerate() {
+        candidates.entry(hit.place()).or_default().tree = term(rank);
+    }
+    for (rank, hit) in words.iter().enumerate() {
+        candidates.entry(hit.place()).or_default().words = term(rank);
+    }
+    candidates
 }
 
 fn collect<C: Collector>(

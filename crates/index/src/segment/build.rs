@@ -10,12 +10,12 @@ use super::order::Order;
 use super::sketch::SketchBook;
 use super::{Shape, codebook};
 use crate::positioned::write_all_at;
-use crate::sealed::{BLOCK, seal};
+use crate::sealed::{BLOCK, in_place, seal};
 use crate::{Error, Result};
 use rayon::prelude::*;
 use retreever_kernels::codes::Codebook;
-use retreever_tree::{Assignment, Assignments, Nesting};
-use std::fs::{self, File};
+use retreever_tree::{Assignment, Assignments, LeafId, Nesting, Routing};
+use std::fs::File;
 use std::path::Path;
 
 /// Numbers of a level that its codebook is fitted to, and rows that the sketch is.
@@ -27,6 +27,8 @@ const SKETCH_SAMPLE: usize = 2048;
 pub struct Input<'a> {
     /// The tree.
     pub shape: Shape,
+    /// The rule that places a row in a leaf; of the same depth.
+    pub routing: &'a Routing,
     /// The numbers, row after row.
     pub rows: &'a [f32],
     /// One number a row, rising: ties are settled in this order.
@@ -34,14 +36,15 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// The rows of `assignments`, numbered by `sequence`.
-    pub fn new(assignments: &'a Assignments, sequence: &'a [u64]) -> Self {
+    /// The rows of `assignments`, placed by `routing` and numbered by `sequence`.
+    pub fn new(assignments: &'a Assignments, routing: &'a Routing, sequence: &'a [u64]) -> Self {
         let shape = Shape { depth: assignments.depth(), nesting: assignments.nesting() };
-        Self { shape, rows: assignments.as_slice(), sequence }
+        Self { shape, routing, rows: assignments.as_slice(), sequence }
     }
 
-    pub(super) fn assignment(&self, row: usize) -> Assignment<'a> {
-        Assignment::new(self.shape.depth, self.shape.nesting, self.row(row))
+    /// The leaf that a row is placed in.
+    pub(super) fn leaf(&self, row: usize) -> LeafId {
+        self.routing.leaf(Assignment::new(self.shape.depth, self.shape.nesting, self.row(row)))
     }
 
     pub(super) fn row(&self, row: usize) -> &'a [f32] {
@@ -62,16 +65,10 @@ pub enum Durability {
 /// Writes a segment. Whatever fails, no file of that name is left behind.
 ///
 /// # Panics
-/// If rows and sequence numbers differ in number.
+/// If rows and sequence numbers differ in number, or the routing is of a tree of another depth.
 pub fn build(path: &Path, input: Input<'_>, durability: Durability) -> Result<()> {
     assert_eq!(input.rows.len(), input.sequence.len() * input.shape.width(), "a sequence number a row");
-    let partial = path.with_extension("partial");
-    let written = write(&partial, input, durability)
-        .and_then(|()| fs::rename(&partial, path).map_err(Error::io("rename to", path)));
-    if written.is_err() {
-        let _ = fs::remove_file(&partial);
-    }
-    written
+    in_place(path, |partial| write(partial, input, durability))
 }
 
 fn write(path: &Path, input: Input<'_>, durability: Durability) -> Result<()> {
@@ -93,8 +90,8 @@ fn write(path: &Path, input: Input<'_>, durability: Durability) -> Result<()> {
         )
         .collect::<Result<_>>()?;
     let mut table = vec![0u8; 4 * (layout.end / BLOCK as u64) as usize];
-    let mut enter = |sums: Vec<(u64, u32)>| {
-        for (block, crc) in sums {
+    let mut enter = |checksums: Vec<(u64, u32)>| {
+        for (block, crc) in checksums {
             table[4 * block as usize..][..4].copy_from_slice(&crc.to_le_bytes());
         }
     };
@@ -109,6 +106,7 @@ fn write(path: &Path, input: Input<'_>, durability: Durability) -> Result<()> {
     if input.shape.nesting == Nesting::Nested {
         put(Kind::Envelope, 0, &envelopes(&done, envelope_level(input.shape.depth).width()))?;
     }
+    put(Kind::Sums, 0, &sums(&done, input.shape))?;
     put(Kind::SketchBook, 0, &bytes(books.sketch.numbers()))?;
     for (level, book) in input.shape.depth.levels().zip(&books.levels) {
         let classes = done.iter().fold(0, |all, chunk| all | chunk.classes[level.get() - 1]);
@@ -120,7 +118,7 @@ fn write(path: &Path, input: Input<'_>, durability: Durability) -> Result<()> {
     for ((kind, level), bytes) in gathered(&done) {
         put(kind, level, &bytes)?;
     }
-    done.into_iter().for_each(|chunk| enter(chunk.sums));
+    done.into_iter().for_each(|chunk| enter(chunk.checksums));
     write_all_at(&file, &seal(table, layout.end), layout.end).map_err(Error::io("write", path))?;
     if durability == Durability::Synced {
         file.sync_all().map_err(Error::io("write to the disk", path))?;
@@ -135,7 +133,9 @@ fn bytes(numbers: &[f32]) -> Vec<u8> {
 /// What is left of a chunk when its large shares are written.
 struct Done {
     /// The number and checksum of each block written.
-    sums: Vec<(u64, u32)>,
+    checksums: Vec<(u64, u32)>,
+    /// The sum of the rows.
+    sums: Vec<f64>,
     small: Vec<((Kind, u8), Vec<u8>)>,
     envelopes: Vec<Envelope>,
     classes: Vec<u64>,
@@ -143,17 +143,18 @@ struct Done {
 
 impl Done {
     fn new(chunk: &mut Chunk, out: &Out<'_>, layout: &Layout, first: usize) -> Result<Self> {
-        let (mut sums, mut small) = (Vec::new(), Vec::new());
+        let (mut checksums, mut small) = (Vec::new(), Vec::new());
         for share in chunk.shares() {
             if (share.each * chunk_rows(layout.shape)).is_multiple_of(BLOCK) {
                 let offset = layout.section(share.kind, share.level).offset + (first * share.each) as u64;
-                sums.extend(out.write(offset, share.bytes)?);
+                checksums.extend(out.write(offset, share.bytes)?);
             } else {
                 small.push(((share.kind, share.level), share.bytes.to_vec()));
             }
         }
         let classes = chunk.classes().collect();
-        Ok(Self { sums, small, envelopes: std::mem::take(&mut chunk.envelopes), classes })
+        let (sums, envelopes) = (chunk.sums.clone(), std::mem::take(&mut chunk.envelopes));
+        Ok(Self { checksums, sums, small, envelopes, classes })
     }
 }
 
@@ -162,6 +163,15 @@ fn gathered(done: &[Done]) -> Vec<((Kind, u8), Vec<u8>)> {
     let kinds = done.first().map_or(0, |chunk| chunk.small.len());
     let whole = |i: usize| done.iter().map(|chunk| &chunk.small[i].1[..]).collect::<Vec<_>>().concat();
     (0..kinds).map(|i| (done[0].small[i].0, whole(i))).collect()
+}
+
+/// The sum of all rows: chunk by chunk, so that it is the same whatever the number of threads.
+fn sums(done: &[Done], shape: Shape) -> Vec<u8> {
+    let mut all = vec![0.0; shape.width()];
+    for chunk in done {
+        all.iter_mut().zip(&chunk.sums).for_each(|(sum, more)| *sum += more);
+    }
+    all.into_iter().flat_map(f64::to_le_bytes).collect()
 }
 
 /// The envelopes of the leaves with rows; a leaf may go on from one chunk to the next.
@@ -193,7 +203,7 @@ impl Out<'_> {
         let whole = bytes.len() / BLOCK * BLOCK;
         write_all_at(self.file, &bytes[..whole], offset).map_err(&failed)?;
         let first = offset / BLOCK as u64;
-        let mut sums: Vec<(u64, u32)> = bytes[..whole]
+        let mut checksums: Vec<(u64, u32)> = bytes[..whole]
             .chunks_exact(BLOCK)
             .enumerate()
             .map(|(i, block)| (first + i as u64, crc32fast::hash(block)))
@@ -202,9 +212,9 @@ impl Out<'_> {
             let mut last = [0; BLOCK];
             last[..bytes.len() - whole].copy_from_slice(&bytes[whole..]);
             write_all_at(self.file, &last, offset + whole as u64).map_err(&failed)?;
-            sums.push((first + (whole / BLOCK) as u64, crc32fast::hash(&last)));
+            checksums.push((first + (whole / BLOCK) as u64, crc32fast::hash(&last)));
         }
-        Ok(sums)
+        Ok(checksums)
     }
 }
 

@@ -54,6 +54,8 @@ pub(super) struct Chunk {
     sketch: Vec<u8>,
     numbers: Vec<u8>,
     space: Vec<f32>,
+    /// The sum of the rows.
+    pub(super) sums: Vec<f64>,
     pub(super) envelopes: Vec<Envelope>,
 }
 
@@ -115,6 +117,7 @@ impl Chunk {
             sketch: Vec::new(),
             numbers: Vec::new(),
             space: vec![0.0; shape.depth.leaves()],
+            sums: vec![0.0; shape.width()],
             envelopes: Vec::new(),
         }
     }
@@ -128,6 +131,7 @@ impl Chunk {
         self.levels.iter_mut().for_each(|level| level.clear(rows.len()));
         self.numbers.resize(rows.len() * 4 * self.shape.width(), 0);
         self.envelopes.clear();
+        self.sums.fill(0.0);
         let mut leaf = order.leaf(first);
         for (at, &from) in rows.iter().enumerate() {
             while order.leaves[leaf + 1] as usize <= first + at {
@@ -140,6 +144,7 @@ impl Chunk {
     fn push(&mut self, at: usize, leaf: usize, row: &[f32], coders: &Coders) {
         let bytes = &mut self.numbers[4 * row.len() * at..][..4 * row.len()];
         bytes.as_chunks_mut::<4>().0.iter_mut().zip(row).for_each(|(bytes, p)| *bytes = p.to_le_bytes());
+        self.sums.iter_mut().zip(row).for_each(|(sum, p)| *sum += f64::from(*p));
         let Self { shape, levels, sketch, envelopes, space, .. } = self;
         let depth = shape.depth;
         let block = BLOCK_ROWS * sketch_level(depth).width() / 2;

@@ -8,10 +8,8 @@ use retreever_tree::{Depth, Level, MAX_DEPTH, Nesting};
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"RTSEGMNT";
-/// The version written, and the last one read.
-const VERSION: u32 = 2;
-/// Every level had a second plane, and there was no sketch.
-const FIRST_VERSION: u32 = 1;
+/// The one version that is written and read.
+const VERSION: u32 = 3;
 /// Bytes of an entry of the section table.
 const ENTRY: usize = 24;
 /// Where the section table starts.
@@ -33,26 +31,26 @@ pub(crate) enum Kind {
     Envelope = 5,
     /// The assignments: `f32` each.
     Rows = 6,
-    /// The codebook of a level: 17 bounds `f32`, 16 bytes, and from version 2 on which scale classes rows have,
-    /// one bit each.
+    /// The codebook of a level: 17 bounds `f32`, 16 bytes, and which scale classes rows have, one bit each.
     Book = 7,
     /// The scale class of each row: `u8` each.
     Scales = 8,
-    /// The errors of each row: of the cells and, where there is a second plane, of both planes; `u16` each in
-    /// 32,768ths, rounded up.
+    /// The errors of each row: of the cells and, at the leaves, of both planes; `u16` each in 32,768ths, rounded up.
     Errors = 9,
     /// The first plane of codes.
     Cells = 10,
-    /// The second plane of codes.
+    /// The second plane of codes, of the leaves only.
     Parts = 11,
     /// What the sixteen codes of each column of the sketch stand for: `f32` each.
     SketchBook = 12,
     /// The sketch: blocks of 64 rows, the last filled up with zeros.
     Sketch = 13,
+    /// The sum of all rows, number by number: `f64` each.
+    Sums = 14,
 }
 
 /// One more than the largest number of a [`Kind`].
-const KINDS: usize = 14;
+const KINDS: usize = 15;
 
 /// Levels a section can be of, 0 for none.
 const LEVELS: usize = MAX_DEPTH as usize + 1;
@@ -69,7 +67,6 @@ pub(crate) struct Section {
 /// The plan of a segment: it follows from the shape and two counts alone.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Layout {
-    version: u32,
     pub(crate) shape: Shape,
     pub(crate) rows: usize,
     /// How many leaves have rows.
@@ -91,12 +88,8 @@ pub(crate) fn sketch_level(depth: Depth) -> Level {
 }
 
 impl Layout {
-    /// As this version writes it.
+    /// The plan for so many rows, in so many leaves.
     pub(crate) fn new(shape: Shape, rows: usize, occupied: usize) -> Self {
-        Self::of_version(VERSION, shape, rows, occupied)
-    }
-
-    fn of_version(version: u32, shape: Shape, rows: usize, occupied: usize) -> Self {
         let mut sections = Vec::new();
         let mut end = BLOCK as u64;
         let mut place = |kind, level: u8, each: usize, count: usize| {
@@ -111,15 +104,14 @@ impl Layout {
         if shape.nesting == Nesting::Nested {
             place(Kind::Envelope, 0, 4 * envelope_level(shape.depth).width(), occupied);
         }
+        place(Kind::Sums, 0, 8, shape.width());
         let sketched = sketch_level(shape.depth).width();
-        if version > FIRST_VERSION {
-            place(Kind::SketchBook, 0, 4 * 16, sketched);
-            place(Kind::Sketch, 0, sketched / 2, rows.next_multiple_of(BLOCK_ROWS));
-        }
+        place(Kind::SketchBook, 0, 4 * 16, sketched);
+        place(Kind::Sketch, 0, sketched / 2, rows.next_multiple_of(BLOCK_ROWS));
         for level in shape.depth.levels() {
             let (number, plane) = (level.get() as u8, level.width() / 2);
-            let fine = version == FIRST_VERSION || level == shape.depth.leaf_level();
-            place(Kind::Book, number, if version == FIRST_VERSION { 84 } else { 92 }, 1);
+            let fine = level == shape.depth.leaf_level();
+            place(Kind::Book, number, 92, 1);
             place(Kind::Scales, number, 1, rows);
             place(Kind::Errors, number, if fine { 4 } else { 2 }, rows);
             place(Kind::Cells, number, plane, rows);
@@ -132,27 +124,23 @@ impl Layout {
         for (number, section) in sections.iter().enumerate() {
             places[section.kind as usize * LEVELS + usize::from(section.level)] = number as u8;
         }
-        Self { version, shape, rows, occupied, sections, places, end }
-    }
-
-    /// The section of this kind and level, if the version has it.
-    #[inline]
-    pub(crate) fn find(&self, kind: Kind, level: u8) -> Option<Section> {
-        let number = self.places[kind as usize * LEVELS + usize::from(level)];
-        self.sections.get(usize::from(number)).copied()
+        Self { shape, rows, occupied, sections, places, end }
     }
 
     /// The section of this kind and level.
+    ///
+    /// # Panics
+    /// If a segment of the shape has no such section.
     #[inline]
     pub(crate) fn section(&self, kind: Kind, level: u8) -> Section {
-        self.find(kind, level).expect("every layout has the sections of its shape")
+        self.sections[usize::from(self.places[kind as usize * LEVELS + usize::from(level)])]
     }
 
     /// The first block of the file.
     pub(crate) fn header(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(BLOCK);
         out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&self.version.to_le_bytes());
+        out.extend_from_slice(&VERSION.to_le_bytes());
         let nesting = match self.shape.nesting {
             Nesting::Nested => 0,
             Nesting::PerLevel => 1,
@@ -180,7 +168,10 @@ impl Layout {
         }
         let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
         let version = word(8);
-        if !(FIRST_VERSION..=VERSION).contains(&version) {
+        if version < VERSION {
+            return Err(Error::Outdated(path.to_owned()));
+        }
+        if version > VERSION {
             return Err(Error::Format { path: path.to_owned(), found: version, known: VERSION });
         }
         let depth = Depth::new(header[12]).ok_or_else(|| damaged(12, "no tree is that deep"))?;
@@ -193,7 +184,7 @@ impl Layout {
         if rows > u64::from(u32::MAX) {
             return Err(damaged(16, "more rows than a segment can have"));
         }
-        let layout = Self::of_version(version, Shape { depth, nesting }, rows as usize, word(24) as usize);
+        let layout = Self::new(Shape { depth, nesting }, rows as usize, word(24) as usize);
         if layout.header() != header[..BLOCK] {
             return Err(damaged(TABLE, "the sections do not lie where they should"));
         }
@@ -209,12 +200,24 @@ mod tests {
     #[test]
     fn headers_come_back() {
         for (depth, nesting) in [(1, Nesting::Nested), (MAX_DEPTH, Nesting::PerLevel)] {
-            for version in FIRST_VERSION..=VERSION {
-                let shape = Shape { depth: Depth::new(depth).unwrap(), nesting };
-                let layout = Layout::of_version(version, shape, 5, 3);
-                assert!(TABLE + ENTRY * layout.sections.len() <= BLOCK);
-                assert_eq!(Layout::read(Path::new("x"), &layout.header()).unwrap(), layout);
-            }
+            let shape = Shape { depth: Depth::new(depth).unwrap(), nesting };
+            let layout = Layout::new(shape, 5, 3);
+            assert!(TABLE + ENTRY * layout.sections.len() <= BLOCK);
+            assert_eq!(Layout::read(Path::new("x"), &layout.header()).unwrap(), layout);
         }
+    }
+
+    #[test]
+    fn other_versions_are_refused() {
+        let shape = Shape { depth: Depth::new(2).unwrap(), nesting: Nesting::Nested };
+        let mut header = Layout::new(shape, 5, 3).header();
+        let mut read = |version: u32| {
+            header[8..12].copy_from_slice(&version.to_le_bytes());
+            Layout::read(Path::new("x"), &header)
+        };
+        for version in 0..VERSION {
+            assert!(matches!(read(version), Err(Error::Outdated(_))));
+        }
+        assert!(matches!(read(VERSION + 1), Err(Error::Format { found, .. }) if found == VERSION + 1));
     }
 }

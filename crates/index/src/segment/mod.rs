@@ -68,7 +68,7 @@ pub struct Segment {
     books: Vec<Codebook>,
     /// Which scale classes rows have at each level, one bit each.
     classes: Vec<u64>,
-    sketch: Option<SketchBook>,
+    sketch: SketchBook,
     leaves: Vec<u32>,
     sequence: Vec<u64>,
 }
@@ -135,7 +135,7 @@ impl Segment {
             layout,
             books: Vec::new(),
             classes: Vec::new(),
-            sketch: None,
+            sketch: SketchBook::from_numbers(&[]),
             leaves: Vec::new(),
             sequence: Vec::new(),
         };
@@ -143,14 +143,11 @@ impl Segment {
             let (book, classes) = segment.read_book(level)?;
             segment.books.push(book);
             segment.classes.push(classes);
-            if let Some(parts) = segment.layout.find(Kind::Parts, level.get() as u8) {
-                segment.map.scattered(parts.offset as usize, parts.length as usize);
-            }
         }
-        if let Some(section) = segment.layout.find(Kind::SketchBook, 0) {
-            let bytes = segment.section(Kind::SketchBook, 0, 0..1, section.length as usize)?;
-            segment.sketch = Some(SketchBook::from_numbers(&numbers(bytes)));
-        }
+        let depth = segment.layout.shape.depth;
+        let parts = segment.layout.section(Kind::Parts, depth.leaf_level().get() as u8);
+        segment.map.scattered(parts.offset as usize, parts.length as usize);
+        segment.sketch = SketchBook::from_numbers(&numbers(segment.whole(Kind::SketchBook, 0)?));
         segment.leaves = segment.words(Kind::Leaves)?;
         let sequence = segment.section(Kind::Sequence, 0, 0..segment.len(), 8)?;
         segment.sequence =
@@ -245,6 +242,17 @@ impl Segment {
         self.leaves[leaf.index()] as usize..self.leaves[leaf.index() + 1] as usize
     }
 
+    /// The leaf of a row.
+    pub(crate) fn leaf_of(&self, row: usize) -> LeafId {
+        LeafId::new(self.leaves.partition_point(|start| *start as usize <= row) as u32 - 1)
+    }
+
+    /// The sum of all rows, number by number; rows of deleted documents count.
+    pub(crate) fn sums(&self) -> Result<Vec<f64>> {
+        let bytes = self.whole(Kind::Sums, 0)?;
+        Ok(bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect())
+    }
+
     /// For every leaf with rows: the largest number of each node of [`envelope_level`] among them.
     pub(crate) fn envelopes(&self) -> Result<Vec<(LeafId, Vec<f32>)>> {
         let width = envelope_level(self.layout.shape.depth).width();
@@ -268,12 +276,9 @@ impl Segment {
         self.classes[level.get() - 1]
     }
 
-    /// The sketch and what its codes stand for, where there is one: early segments have none.
-    pub(crate) fn sketch(&self) -> Result<Option<(&SketchBook, &[u8])>> {
-        let (Some(book), Some(section)) = (&self.sketch, self.layout.find(Kind::Sketch, 0)) else {
-            return Ok(None);
-        };
-        Ok(Some((book, self.section(Kind::Sketch, 0, 0..1, section.length as usize)?)))
+    /// The sketch and what its codes stand for.
+    pub(crate) fn sketch(&self) -> Result<(&SketchBook, &[u8])> {
+        Ok((&self.sketch, self.whole(Kind::Sketch, 0)?))
     }
 
     /// The first plane of a run of rows.
@@ -291,7 +296,7 @@ impl Segment {
             let start = cells + (rows.start + *pick as usize) * plane;
             self.seal.read(&self.map, start..start + plane)?;
         }
-        let stride = 1 + usize::from(self.layout.find(Kind::Parts, number).is_some());
+        let stride = 1 + usize::from(self.has_parts(level));
         Ok(Codes {
             scales: self.section(Kind::Scales, number, rows.clone(), 1)?,
             errors: self.section(Kind::Errors, number, rows.clone(), 2 * stride)?,
@@ -300,10 +305,15 @@ impl Segment {
         })
     }
 
+    /// Whether the level has a second plane.
+    fn has_parts(&self, level: Level) -> bool {
+        level == self.layout.shape.depth.leaf_level()
+    }
+
     /// Both planes of a row, where the level has two.
     pub(crate) fn fine(&self, level: Level, row: usize) -> Result<Option<Fine<'_>>> {
         let number = level.get() as u8;
-        if self.layout.find(Kind::Parts, number).is_none() {
+        if !self.has_parts(level) {
             return Ok(None);
         }
         let codes = self.codes(level, row..row + 1)?;
@@ -328,21 +338,22 @@ impl Segment {
         self.seal.read(&self.map, start + items.start * each..start + items.end * each)
     }
 
+    fn whole(&self, kind: Kind, level: u8) -> Result<&[u8]> {
+        self.section(kind, level, 0..1, self.layout.section(kind, level).length as usize)
+    }
+
     fn words(&self, kind: Kind) -> Result<Vec<u32>> {
-        let count = self.layout.section(kind, 0).length as usize / 4;
-        let bytes = self.section(kind, 0, 0..count, 4)?;
+        let bytes = self.whole(kind, 0)?;
         Ok(bytes.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
     }
 
-    /// The codebook of a level, and which scale classes rows have there: all, if the file does not say.
+    /// The codebook of a level, and which scale classes rows have there.
     fn read_book(&self, level: Level) -> Result<(Codebook, u64)> {
-        let number = level.get() as u8;
-        let length = self.layout.section(Kind::Book, number).length as usize;
-        let bytes = self.section(Kind::Book, number, 0..1, length)?;
-        let bounds = numbers(&bytes[..17 * 4]);
-        let values = bytes[17 * 4..17 * 4 + 16].try_into().expect("sixteen bytes");
-        let classes = bytes[17 * 4 + 16..].try_into().map_or(u64::MAX, u64::from_le_bytes);
-        Ok((Codebook { bounds: bounds.try_into().expect("seventeen numbers"), values }, classes))
+        let (bounds, rest) = self.whole(Kind::Book, level.get() as u8)?.split_at(17 * 4);
+        let (values, classes) = rest.split_at(16);
+        let bounds = numbers(bounds).try_into().expect("seventeen numbers");
+        let values = values.try_into().expect("sixteen bytes");
+        Ok((Codebook { bounds, values }, u64::from_le_bytes(classes.try_into().expect("eight bytes"))))
     }
 }
 

@@ -18,7 +18,7 @@ impl Order {
         let home: Vec<u32> = (0..input.sequence.len())
             .into_par_iter()
             .with_min_len(256)
-            .map(|row| input.assignment(row).leaf().index() as u32)
+            .map(|row| input.leaf(row).index() as u32)
             .collect();
         let mut starts = vec![0u32; leaves + 1];
         home.iter().for_each(|leaf| starts[*leaf as usize + 1] += 1);

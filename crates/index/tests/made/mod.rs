@@ -1,7 +1,7 @@
 //! Made-up items: clusters in a small space, routed by random splits whose strength grows with depth.
 #![allow(dead_code)] // each test file uses its part
 
-use retreever_tree::{Assignments, Depth, Nesting};
+use retreever_tree::{Assignments, CoverPoint, Depth, Nesting, Routing};
 
 /// Numbers that look random and are the same every time.
 pub(crate) struct Dice(u64);
@@ -46,6 +46,23 @@ const SPACE: usize = 12;
 impl Recipe {
     pub(crate) fn depth(&self) -> Depth {
         Depth::new(self.depth).unwrap()
+    }
+
+    /// A routing for the items: of one temperature for every fourth seed, not calibrated for every third.
+    pub(crate) fn routing(&self) -> Routing {
+        let mut dice = Dice::new(self.seed.wrapping_mul(17));
+        let mut routing = Routing::same(self.depth());
+        if !self.seed.is_multiple_of(4) {
+            routing.sharpening.iter_mut().for_each(|sharpening| *sharpening = 0.5 + 6.0 * dice.unit());
+        }
+        if !self.seed.is_multiple_of(3) {
+            let mut opened: Vec<f64> = (0..4).map(|_| dice.unit().into()).collect();
+            opened.sort_by(f64::total_cmp);
+            let points = [0.25, 0.5, 0.75, 0.95].into_iter().zip(opened);
+            routing.cover = points.map(|(chance, opened)| CoverPoint { chance, opened }).collect();
+        }
+        routing.check(self.depth()).unwrap();
+        routing
     }
 
     /// `count` items around a few centres; some are exact copies of others. `stream` tells sets apart.

@@ -20,6 +20,8 @@ enum Bench {
     Gemm,
     /// Nearest assignments beside FAISS.
     Search(retreever_bench::search::Args),
+    /// The nodes of a level as topics beside BERTopic.
+    Topics(retreever_bench::topics::Args),
     /// One training step beside PyTorch, as the method is usually written and with folded attention.
     TrainStep(retreever_bench::train_step::Options),
 }
@@ -29,6 +31,7 @@ fn main() -> Result<()> {
         Bench::Encode(args) => retreever_bench::encode::run(&args),
         Bench::Gemm => retreever_bench::gemm::run(),
         Bench::Search(args) => retreever_bench::search::run(&args),
+        Bench::Topics(args) => retreever_bench::topics::run(&args),
         Bench::TrainStep(options) => retreever_bench::train_step::run(&options),
     }
 }

@@ -1,10 +1,11 @@
-//! Labels from keywords: short, specific, unlike the sibling's, and saying more than the ancestors' do.
+//! Labels from keywords: short, specific, unlike the sibling's, and saying more than the ancestors' do. A phrase that
+//! another node of the level claims more strongly counts for less.
 
 use crate::keywords::{Candidate, NodeWords};
 use crate::phrases::{PhraseId, Phrases};
 use crate::words::capitalised;
 use retreever_tree::{Depth, NodeId};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The label of the root, which is about everything.
 pub const ROOT: &str = "All documents";
@@ -60,10 +61,11 @@ pub fn of_nodes(depth: Depth, words: &[NodeWords], phrases: &Phrases) -> Vec<Str
     labels[0] = ROOT.to_owned();
     for level in depth.levels() {
         let mut taken = HashSet::new();
+        let claims = Claims::of(&words[level.start()..][..level.width()]);
         for node in level.nodes() {
             let above: Vec<PhraseId> =
                 node.path().take(level.get()).flat_map(|node| said[node.index()].clone()).collect();
-            let chosen = choose(&words[node.index()].candidates, &above, phrases);
+            let chosen = choose(&words[node.index()].candidates, &above, &claims, phrases);
             let label =
                 spell(&chosen, phrases, &taken).unwrap_or_else(|| fallback(node, &words[node.index()]));
             let label = if taken.contains(&label) { format!("{label} ({node})") } else { label };
@@ -77,8 +79,28 @@ pub fn of_nodes(depth: Depth, words: &[NodeWords], phrases: &Phrases) -> Vec<Str
 
 /// A few phrases that say what a node is about, whatever its ancestors say.
 pub fn about<'a>(words: &NodeWords, phrases: &'a Phrases) -> Vec<&'a str> {
-    let choice = choose(&words.candidates, &[], phrases);
+    let choice = choose(&words.candidates, &[], &Claims::default(), phrases);
     choice.chosen.into_iter().map(|phrase| phrases.text(phrase)).collect()
+}
+
+/// How strongly each phrase stands for the node of a level that it stands for best.
+#[derive(Default)]
+struct Claims(HashMap<PhraseId, f64>);
+
+impl Claims {
+    fn of(level: &[NodeWords]) -> Self {
+        let mut best: HashMap<PhraseId, f64> = HashMap::new();
+        for candidate in level.iter().flat_map(|words| &words.candidates) {
+            let best = best.entry(candidate.phrase).or_default();
+            *best = best.max(candidate.score);
+        }
+        Self(best)
+    }
+
+    /// The part of the strongest claim to a phrase that a node has: 1 if no other node claims it more strongly.
+    fn share(&self, candidate: &Candidate) -> f64 {
+        self.0.get(&candidate.phrase).map_or(1.0, |best| candidate.score / best)
+    }
 }
 
 /// The phrases of a label: the `strong` first ones say what the node is about, the others only tell it from
@@ -89,7 +111,7 @@ struct Choice {
 }
 
 /// The phrases of a label, best first: no two that share a word, what ancestors said last.
-fn choose(candidates: &[Candidate], above: &[PhraseId], phrases: &Phrases) -> Choice {
+fn choose(candidates: &[Candidate], above: &[PhraseId], claims: &Claims, phrases: &Phrases) -> Choice {
     let worth = |candidate: &Candidate| {
         let said =
             above.iter().any(|old| phrases.shared(*old, candidate.phrase) == phrases.width(candidate.phrase));
@@ -107,7 +129,7 @@ fn choose(candidates: &[Candidate], above: &[PhraseId], phrases: &Phrases) -> Ch
         let thin = if candidate.coverage < 0.08 { 0.5 } else { 1.0 };
         let act = if phrases.acts(candidate.phrase) { 0.3 } else { 1.0 };
         let light = if LIGHT.contains(&phrases.text(candidate.phrase)) { 0.4 } else { 1.0 };
-        candidate.score * news * width * thin * act * light
+        candidate.score * claims.share(candidate) * news * width * thin * act * light
     };
     let mut ranked: Vec<(f64, PhraseId)> = candidates.iter().map(|c| (worth(c), c.phrase)).collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// How many keywords of a node are kept.
-pub const KEYWORDS: usize = 6;
+const KEYWORDS: usize = 6;
 /// A node with more than this share of its parent's documents says nothing new.
 const ALL: f64 = 0.95;
 
@@ -17,7 +17,7 @@ const ALL: f64 = 0.95;
 pub struct Notes {
     /// A few words for each node.
     pub labels: Vec<String>,
-    /// What sets each node apart from the rest of the corpus, the most telling first; at most [`KEYWORDS`].
+    /// What sets each node apart from the rest of the corpus, the most telling first; at most six.
     pub keywords: Vec<Vec<String>>,
     /// How many documents the words were taken from.
     pub documents: usize,

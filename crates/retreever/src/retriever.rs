@@ -2,7 +2,7 @@
 //!
 //! On disk it is the index's directory with the tree's directory inside, `tree/`.
 
-use crate::{CachedEncoder, EncoderRecord, Error};
+use crate::{CachedEncoder, EncoderRecord, Error, refresh_notes};
 use retreever_data::{Corpus, Document as Item, Embeddings, Ragged};
 use retreever_encoder::{EmbedProgress, Role};
 use retreever_index::{Document, Index, Shape, Snapshot};
@@ -48,7 +48,7 @@ impl Retriever {
             return Err(Error::NoDocuments);
         }
         Self::write_beside(directory, tree, Some(encoder), |retriever| {
-            retriever.add(corpus.items(), observer)
+            retriever.write(corpus.items(), observer)
         })
     }
 
@@ -95,9 +95,10 @@ impl Retriever {
             if let Some(encoder) = &encoder {
                 EncoderRecord::parse(&saved.encoder, &beside.join("tree"))?.check(encoder.encoder())?;
             }
-            let index = Index::create(&beside, shape)?;
+            let index = Index::create(&beside, shape, saved.tree.routing())?;
             let mut retriever = Self { encoder, tree: saved.tree, index };
             fill(&mut retriever)?;
+            refresh_notes(&retriever.index)?;
             fs::rename(&beside, directory).map_err(io(directory))?;
             retriever.index = Index::open(directory)?;
             Ok(retriever)
@@ -168,8 +169,13 @@ impl Retriever {
         self.assign(&[query], Role::Query)
     }
 
-    /// Adds documents in one commit; an id that is there already is replaced.
+    /// Adds documents in one commit; an id that is there already is replaced. Labels follow where enough has changed.
     pub fn add(&mut self, items: &[Item], observer: &mut dyn FnMut(Progress)) -> Result<(), Error> {
+        self.write(items, observer)?;
+        refresh_notes(&self.index)
+    }
+
+    fn write(&self, items: &[Item], observer: &mut dyn FnMut(Progress)) -> Result<(), Error> {
         let encoder = self.encoder.as_ref().ok_or(Error::NoEncoder)?;
         let mut writer = self.index.writer()?;
         let mut done = 0;
@@ -186,11 +192,13 @@ impl Retriever {
         Ok(writer.commit()?)
     }
 
-    /// Deletes documents by id in one commit.
+    /// Deletes documents by id in one commit. Labels follow where enough has changed.
     pub fn delete(&mut self, ids: &[&str]) -> Result<(), Error> {
         let mut writer = self.index.writer()?;
         writer.delete(ids.iter().copied())?;
-        Ok(writer.commit()?)
+        writer.commit()?;
+        drop(writer);
+        refresh_notes(&self.index)
     }
 }
 

@@ -1,21 +1,23 @@
 //! `retreever eval`: how well an index answers the queries of a split.
 
 use crate::commands::index::Which;
+use crate::commands::opening::OpeningArgs;
 use crate::commands::texts::Texts;
 use crate::progress;
 use anyhow::{Context, Result, ensure};
 use retreever::{Answer, Assignments, Mode, Opening, Query, Retriever, Role, Snapshot};
-use retreever_data::{Dataset, Run, Split, evaluate};
-use retreever_tree::Level;
+use retreever_data::{Dataset, Qrels, Run, Split, evaluate};
+use retreever_tree::{LeafId, Level};
 use serde_json::json;
-use std::num::NonZeroUsize;
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 /// What to measure.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   retreever eval --index index --data insuranceqa --split test --level all
-  retreever eval --index index --data insuranceqa --leaves 20
+  retreever eval --index index --data insuranceqa --cover 95%
+  retreever eval --index index --data insuranceqa --read 5%
   retreever eval --index index --data insuranceqa --run run.trec --json")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -25,16 +27,15 @@ pub(crate) struct Args {
     /// Which judgements.
     #[arg(long, default_value = "test")]
     split: Split,
-    /// A level, or `all`; the leaves without it.
+    /// A level, or `all`. Default: the leaves.
     #[arg(long)]
     level: Option<String>,
-    /// Open only so many leaves, the nearest.
-    #[arg(long)]
-    leaves: Option<NonZeroUsize>,
+    #[command(flatten)]
+    opening: OpeningArgs,
     /// Write the rankings of one level as a TREC run.
     #[arg(long)]
     run: Option<PathBuf>,
-    /// Print one JSON object a level.
+    /// Print one JSON object per level.
     #[arg(long)]
     json: bool,
 }
@@ -65,8 +66,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             vec![level.with_context(|| format!("the tree has levels 1 to {depth}; `all` is all of them"))?]
         }
     };
+    let opening = args.opening.opening();
+    let ids: Vec<&str> = queries.iter().map(|query| &query.id[..]).collect();
+    let found = opening.map(|opening| found(&snapshot, (&asked, &ids), qrels, opening)).transpose()?;
     for level in levels {
-        let answers = answer(&snapshot, &asked, level, args.leaves.map(NonZeroUsize::get))?;
+        let answers = answer(&snapshot, &asked, level, opening)?;
         let mut run = Run::new();
         let mut read = 0.0;
         for (query, answer) in queries.iter().zip(&answers) {
@@ -82,13 +86,25 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         let mean = evaluate(qrels, &run).mean;
         if args.json {
-            println!(
-                "{}",
-                json!({ "level": level, "size": level.width(), "share_read": read, "scores": mean })
-            );
+            let mut line =
+                json!({ "level": level, "size": level.width(), "share_read": read, "scores": mean });
+            if let Some(Opening::Cover(asked)) = opening {
+                line["asked"] = json!(asked);
+            }
+            if let Some(found) = found {
+                line["found"] = json!(found);
+            }
+            println!("{line}");
         } else {
+            let opened = match (opening, found) {
+                (Some(Opening::Cover(asked)), Some(found)) => {
+                    format!(", {:.1}% of the answers among them, asked for {:.1}%", found * 100.0, asked * 100.0)
+                }
+                (_, Some(found)) => format!(", {:.1}% of the answers among them", found * 100.0),
+                _ => String::new(),
+            };
             println!(
-                "level {level:>2} ({:>5} numbers): nDCG@10 {:.4}  Recall@10 {:.4}  MRR@10 {:.4}  Recall@100 {:.4}  ({:.0}% read)",
+                "level {level:>2} ({:>5} numbers): nDCG@10 {:.4}  Recall@10 {:.4}  MRR@10 {:.4}  Recall@100 {:.4}  ({:.1}% read{opened})",
                 level.width(),
                 mean.ndcg.at_10,
                 mean.recall.at_10,
@@ -110,20 +126,43 @@ fn no_split(dataset: &Dataset, split: &Split) -> String {
     }
 }
 
+/// The share of judged answers whose leaf is opened.
+fn found(
+    snapshot: &Snapshot,
+    (asked, ids): (&Assignments, &[&str]),
+    qrels: &Qrels,
+    opening: Opening,
+) -> Result<f64> {
+    let mut places: HashMap<String, LeafId> = HashMap::new();
+    for hit in snapshot.hits() {
+        places.insert(snapshot.document(&hit)?.id, snapshot.place(&hit));
+    }
+    let opened: HashMap<&str, Vec<LeafId>> =
+        ids.iter().zip(asked.iter()).map(|(id, query)| (*id, snapshot.opened(query, opening))).collect();
+    let (mut found, mut answers) = (0u64, 0u64);
+    for (query, document) in qrels.pairs() {
+        if let Some(opened) = opened.get(query) {
+            answers += 1;
+            found += u64::from(places.get(document).is_some_and(|leaf| opened.contains(leaf)));
+        }
+    }
+    Ok(found as f64 / answers.max(1) as f64)
+}
+
 fn answer(
     snapshot: &Snapshot,
     asked: &Assignments,
     level: Level,
-    leaves: Option<usize>,
+    opening: Option<Opening>,
 ) -> Result<Vec<Answer>> {
     let rows: Vec<_> = asked.iter().collect();
-    match leaves {
+    match opening {
         None => {
             let batches = rows.chunks(BATCH).map(|rows| snapshot.search_batch(rows, Some(level), K));
             Ok(batches.collect::<Result<Vec<_>, _>>()?.concat())
         }
-        Some(leaves) => {
-            let mode = Mode::Leaves(Opening::Top(leaves));
+        Some(opening) => {
+            let mode = Mode::Leaves(opening);
             let one = |row| snapshot.search(&Query { level: Some(level), mode, ..Query::new(row, K) });
             Ok(rows.into_iter().map(one).collect::<Result<_, _>>()?)
         }

@@ -119,6 +119,8 @@ pub(crate) fn delete(args: &DeleteArgs) -> Result<()> {
     let mut writer = index.writer()?;
     writer.delete(args.ids.iter().map(String::as_str))?;
     writer.commit()?;
+    drop(writer);
+    retreever::refresh_notes(&index)?;
     let after = index.snapshot()?.len();
     ensure!(after < before, "none of these ids is in {}", args.which.index.display());
     let deleted = before - after;
@@ -130,6 +132,7 @@ pub(crate) fn delete(args: &DeleteArgs) -> Result<()> {
 pub(crate) fn compact(args: &UpkeepArgs) -> Result<()> {
     let index = Index::open(&args.which.index)?;
     index.writer()?.compact()?;
+    retreever::write_notes(&index)?;
     let snapshot = index.snapshot()?;
     let (documents, segments) = (snapshot.len(), snapshot.segments().len());
     let words = format_args!("{documents} documents in {segments} segments");

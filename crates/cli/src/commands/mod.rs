@@ -13,6 +13,7 @@ mod findings;
 pub(crate) mod index;
 pub(crate) mod inspect;
 pub(crate) mod made;
+pub(crate) mod opening;
 pub(crate) mod output;
 pub(crate) mod pull;
 pub(crate) mod search;

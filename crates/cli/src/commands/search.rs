@@ -1,19 +1,22 @@
 //! `retreever search`: ask, and see why.
 
 use crate::commands::index::Which;
+use crate::commands::opening::OpeningArgs;
 use crate::progress::{self, say};
 use anyhow::{Context, Result, anyhow};
-use retreever::{Answer, Explanation, Filter, Fusion, Guarantee, Mode, Opening, Query, Retriever, Snapshot};
+use retreever::{
+    Answer, Explainer, Explanation, Filter, Fusion, Guarantee, Mode, Opening, Query, Retriever, Snapshot,
+};
 use retreever_index::Document;
 use retreever_tree::Nesting;
 use serde::Serialize;
-use std::num::NonZeroUsize;
 
 /// What to ask, and how.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   retreever search --index index \"does life insurance pay for suicide\" -k 5 --explain
   retreever search \"a question\"                             (the index is ./index unless named)
+  retreever search \"a question\" --cover 95%                 (opens leaves until the answer is there with that chance)
   retreever search --index index \"error E1042\" --hybrid 0.5 --json
   retreever search --index index \"roth ira limits\" --filter 'domain = \"retirement-plans\"' --read 5%")]
 pub(crate) struct Args {
@@ -24,17 +27,13 @@ pub(crate) struct Args {
     /// How many documents to find.
     #[arg(short, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     k: u16,
-    /// The level to compare at: 1 is 2 numbers, 10 is 1,024. The leaves without it.
+    /// The level to compare at: 1 is 2 numbers, 10 is 1,024. Default: the leaves.
     #[arg(long)]
     level: Option<u8>,
-    /// Open only so many leaves, the nearest.
-    #[arg(long, conflicts_with_all = ["read", "rerank"])]
-    leaves: Option<NonZeroUsize>,
-    /// Open the nearest leaves until this share of the documents is read, such as 5%.
-    #[arg(long, value_parser = crate::share::parse, conflicts_with = "rerank")]
-    read: Option<f64>,
+    #[command(flatten)]
+    opening: OpeningArgs,
     /// Let codes choose so many documents and score only those: fast, without a guarantee.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "opening")]
     rerank: Option<usize>,
     /// Only documents that fit, such as: domain = "annuities" and year > 2010, or: under 5.
     #[arg(long)]
@@ -45,7 +44,7 @@ pub(crate) struct Args {
     /// Mix with BM25 by reciprocal ranks.
     #[arg(long)]
     fuse: bool,
-    /// Say which nodes carried each hit.
+    /// Explain each hit: where the question goes, what both have in common, and an account of the score.
     #[arg(long)]
     explain: bool,
     /// Print one JSON object.
@@ -67,11 +66,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let retriever = Retriever::open(&args.which.index, &mut progress::fetching())?;
     let snapshot = retriever.snapshot()?;
     let asked = retriever.route(&args.query)?;
-    let mode = match (args.leaves, args.read, args.rerank) {
-        (Some(leaves), _, _) => Mode::Leaves(Opening::Top(leaves.get())),
-        (_, Some(share), _) => Mode::Leaves(Opening::Read(share)),
-        (_, _, Some(rerank)) => Mode::Approximate { rerank },
-        _ => Mode::Exact,
+    let mode = match (args.opening.opening(), args.rerank) {
+        (Some(opening), _) => Mode::Leaves(opening),
+        (None, Some(rerank)) => Mode::Approximate { rerank },
+        (None, None) => Mode::Exact,
     };
     let depth = asked.depth();
     let level = match args.level {
@@ -91,13 +89,21 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         (None, true) => snapshot.search_hybrid(&query, &args.query, Fusion::ReciprocalRank)?,
         (None, false) => snapshot.search(&query)?,
     };
-    let found = collect(&snapshot, &query, &answer, args.explain)?;
+    let explainer = if args.explain { Some(Explainer::new(&snapshot)?) } else { None };
+    let way = explainer.as_ref().map(|explainer| explainer.way(query.assignment));
+    let found = collect(&snapshot, &query, &answer, explainer.as_ref())?;
     if args.json {
-        let output = serde_json::json!({
-            "hits": found, "guarantee": answer.guarantee, "share_read": answer.share_read,
+        let mut output = serde_json::json!({
+            "hits": found, "guarantee": answer.guarantee, "share_read": answer.share_read, "cover": answer.cover,
         });
+        if let Some(way) = &way {
+            output["way"] = serde_json::to_value(way)?;
+        }
         println!("{output}");
     } else {
+        if let Some(way) = &way {
+            println!("{way}\n");
+        }
         found.iter().enumerate().for_each(|(rank, found)| print(rank + 1, found));
         let statement = match (args.hybrid, args.fuse) {
             (Some(share), _) if share >= 1.0 => "by words alone: no other document scores higher".to_owned(),
@@ -113,12 +119,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn collect(snapshot: &Snapshot, query: &Query<'_>, answer: &Answer, explain: bool) -> Result<Vec<Found>> {
+fn collect(
+    snapshot: &Snapshot,
+    query: &Query<'_>,
+    answer: &Answer,
+    explainer: Option<&Explainer<'_>>,
+) -> Result<Vec<Found>> {
     answer
         .hits
         .iter()
         .map(|hit| {
-            let explanation = if explain { Some(snapshot.explain(query, hit)?) } else { None };
+            let explanation = explainer.map(|explainer| explainer.explain(query, hit)).transpose()?;
             Ok(Found { score: hit.score, document: snapshot.document(hit)?, explanation })
         })
         .collect()
@@ -128,6 +139,13 @@ fn collect(snapshot: &Snapshot, query: &Query<'_>, answer: &Answer, explain: boo
 fn guarantee(answer: &Answer, query: &Query<'_>) -> String {
     let read = answer.share_read * 100.0;
     let own_levels = query.assignment.nesting() == Nesting::PerLevel;
+    let covered = match (answer.cover, query.mode) {
+        (Some(chance), Mode::Leaves(_)) => format!("; the answer is among them with a chance of {:.0}%", 100.0 * chance),
+        (None, Mode::Leaves(Opening::Cover(_))) => {
+            "; this tree was not calibrated on pairs, so the chance that the answer is among them is a guess".to_owned()
+        }
+        _ => String::new(),
+    };
     match (answer.guarantee, query.mode) {
         (Guarantee::Exact, Mode::Leaves(_)) => {
             format!("exact; {read:.1}% of the documents read, and no unread one can score higher")
@@ -142,10 +160,12 @@ fn guarantee(answer: &Answer, query: &Query<'_>) -> String {
                 .to_owned()
         }
         (Guarantee::UnreadAtMost(bound), _) => {
-            format!("exact among the {read:.1}% of the documents read; an unread one scores at most {bound:.3}")
+            format!(
+                "exact among the {read:.1}% of the documents read{covered}; an unread one scores at most {bound:.3}"
+            )
         }
         (Guarantee::None, Mode::Leaves(_)) => format!(
-            "exact among the {read:.1}% of the documents read; levels of this tree do not bound each other, so nothing is \
+            "exact among the {read:.1}% of the documents read{covered}; levels of this tree do not bound each other, so nothing is \
              known about the unread"
         ),
         (Guarantee::None, _) => {
@@ -163,18 +183,7 @@ fn print(rank: usize, found: &Found) {
         println!("     {text}");
     }
     if let Some(explanation) = &found.explanation {
-        let shares = explanation.shares.iter().take(5);
-        let shares: Vec<String> = shares.map(|s| format!("node {} {:.3}", s.node, s.score)).collect();
-        let more = explanation.shares.len().saturating_sub(5);
-        println!(
-            "     carried by {}{}",
-            shares.join(", "),
-            if more > 0 { format!(", {more} more") } else { String::new() }
-        );
-        println!(
-            "     query and document part at node {}, level {}",
-            explanation.parting,
-            explanation.parting.level()
-        );
+        explanation.to_string().lines().for_each(|line| println!("     {line}"));
+        println!();
     }
 }

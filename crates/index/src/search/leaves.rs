@@ -45,6 +45,16 @@ pub(crate) fn search(
     Ok(Outcome { found, guarantee, read: opened.read, cover: opened.cover(snapshot) })
 }
 
+impl Snapshot {
+    /// The leaves that a search with this opening opens for a query, likeliest first.
+    ///
+    /// # Panics
+    /// If the query is of a tree of another depth.
+    pub fn opened(&self, query: Assignment<'_>, opening: Opening) -> Vec<LeafId> {
+        Opened::new(self, &self.routing().read(query), opening).leaves
+    }
+}
+
 /// The leaves that are opened.
 struct Opened {
     leaves: Vec<LeafId>,

@@ -9,4 +9,5 @@ pub mod measurement;
 pub mod peer;
 pub mod report;
 pub mod search;
+pub mod topics;
 pub mod train_step;

@@ -4,9 +4,11 @@
 //! node. Both go by the place of each document; documents without a class are left out.
 
 use crate::census::Census;
+use crate::places::Places;
 use retreever_tree::{Level, NodeId};
 use serde::Serialize;
-use std::collections::HashMap;
+use serde_json::{Map, Value};
+use std::collections::{BTreeSet, HashMap};
 
 /// The class of each document, as numbers below `classes`.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,10 +48,34 @@ impl Classes {
         })
     }
 
+    /// The fields of the metadata that sort documents into classes, by name.
+    pub fn of_metadata(metadata: &[Map<String, Value>]) -> Vec<(String, Self)> {
+        let names: BTreeSet<&String> = metadata.iter().flat_map(Map::keys).collect();
+        let scalar = |value: &Value| match value {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Bool(yes) => Some(yes.to_string()),
+            _ => None,
+        };
+        names
+            .into_iter()
+            .filter_map(|name| {
+                let values: Vec<Option<String>> =
+                    metadata.iter().map(|fields| fields.get(name).and_then(scalar)).collect();
+                Some((name.clone(), Self::new(values.iter().map(Option::as_deref))?))
+            })
+            .collect()
+    }
+
     /// How many documents under `node` have each class.
     pub fn counts(&self, census: &Census, node: NodeId) -> Vec<u32> {
+        self.counts_of(census.items(node))
+    }
+
+    /// How many of some documents have each class.
+    fn counts_of(&self, items: &[u32]) -> Vec<u32> {
         let mut out = vec![0; self.names.len()];
-        for item in census.items(node) {
+        for item in items {
             if let Some(class) = self.of[*item as usize] {
                 out[class as usize] += 1;
             }
@@ -70,8 +96,8 @@ pub struct Agreement {
 }
 
 /// The agreement of `level` with `classes`.
-pub fn agreement(census: &Census, level: Level, classes: &Classes) -> Agreement {
-    let table: Vec<Vec<u32>> = level.nodes().map(|node| classes.counts(census, node)).collect();
+pub fn agreement(places: &Places, level: Level, classes: &Classes) -> Agreement {
+    let table: Vec<Vec<u32>> = level.nodes().map(|node| classes.counts_of(places.items(node))).collect();
     Agreement { level, nmi: nmi(&table), purity: purity(&table) }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::places::Places;
 use retreever_tree::{Depth, Level, NodeId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One vector an item.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ impl Vectors<'_> {
 }
 
 /// A mean of sampled pairs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mean {
     /// The mean cosine.
     pub mean: f64,
@@ -52,7 +52,7 @@ impl Mean {
 }
 
 /// The mean cosine of the pairs that part at one level.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Congruence {
     /// The level of the lowest common ancestor.
     pub level: Level,
@@ -61,7 +61,7 @@ pub struct Congruence {
 }
 
 /// What the sampled pairs say.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TreeCongruence {
     /// Any two documents.
     pub all: Mean,

@@ -11,7 +11,6 @@ use crate::places::Places;
 use retreever_tree::{Assignments, Depth, NodeId, Routing};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
 
 /// What can be wrong with a corpus to inspect.
 #[derive(Debug, thiserror::Error, PartialEq)]
@@ -239,21 +238,10 @@ fn summary(documents: usize, about: &[&str], asked: Option<&str>) -> String {
 }
 
 fn fields(metadata: &[Map<String, Value>], census: &Census) -> Vec<FieldReport> {
-    let names: BTreeSet<&String> = metadata.iter().flat_map(Map::keys).collect();
-    let scalar = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(yes) => Some(yes.to_string()),
-        _ => None,
+    let levels = |classes: &Classes| {
+        let levels = census.depth().levels();
+        levels.map(|level| agreement(census.places(), level, classes)).collect()
     };
-    names
-        .into_iter()
-        .filter_map(|name| {
-            let values: Vec<Option<String>> =
-                metadata.iter().map(|fields| fields.get(name).and_then(scalar)).collect();
-            let classes = Classes::new(values.iter().map(Option::as_deref))?;
-            let levels = census.depth().levels().map(|level| agreement(census, level, &classes)).collect();
-            Some(FieldReport { name: name.clone(), classes, levels })
-        })
-        .collect()
+    let fields = Classes::of_metadata(metadata).into_iter();
+    fields.map(|(name, classes)| FieldReport { levels: levels(&classes), name, classes }).collect()
 }

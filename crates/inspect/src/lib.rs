@@ -5,8 +5,8 @@
 //! [`Routing`](retreever_tree::Routing) and metadata. [`places`] says where each item is, [`census`] counts, [`keywords`] and [`labels`] put nodes into words (or [`llm`], with a language model), [`congruence`], [`clusters`] and
 //! [`levels`] judge the tree, [`demand`] compares where users ask with what there is to read, and
 //! [`Inspection`] holds all of it for one corpus; [`Notes`] are its labels and keywords alone, and a [`Report`] puts it on
-//! paper. [`agreement`] and [`topics`] judge a tree by held-out pairs and by its words, and [`two_means`] is a plain rival
-//! to hold it against. Drawing the tree is left to others.
+//! paper. [`agreement`] and [`topics`] judge a tree by held-out pairs and by its words, [`judgement`] holds all such figures
+//! of one tree, and [`two_means`] is a plain rival to hold it against. Drawing the tree is left to others.
 //!
 //! ```
 //! use retreever_inspect::{Corpus, Inspection};
@@ -31,6 +31,7 @@ pub mod demand;
 mod fragments;
 mod grammar;
 mod inspection;
+pub mod judgement;
 pub mod keywords;
 pub mod labels;
 pub mod levels;

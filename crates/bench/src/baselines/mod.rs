@@ -34,7 +34,7 @@ pub use matrix::{Rows, normalise};
 pub use raptor::{Raptor, RaptorConfig, Texts};
 pub use scann::{Scann, ScannConfig};
 pub use summary::{Endpoint, Summariser};
-pub use tree_search::{Grouping, TreeSearch};
+pub use tree_search::TreeSearch;
 
 use std::time::{Duration, Instant};
 
@@ -133,11 +133,20 @@ const SINGLES: usize = 64;
 
 /// Searches all queries in one batch, then some of them alone, and takes the time of both.
 pub fn measure(searcher: &dyn Searcher, queries: Rows<'_>, k: usize, budget: Budget) -> Measured {
-    let (rankings, batched) = timed(|| searcher.search(queries, k, budget));
+    measure_search(searcher.len(), queries, &|queries| searcher.search(queries, k, budget))
+}
+
+/// The same of any search among so many documents.
+pub fn measure_search(
+    documents: usize,
+    queries: Rows<'_>,
+    search: &dyn Fn(Rows<'_>) -> Vec<Ranking>,
+) -> Measured {
+    let (rankings, batched) = timed(|| search(queries));
     let single = median_time(queries.len(), |query| {
-        searcher.search(queries.slice(query..query + 1), k, budget);
+        search(queries.slice(query..query + 1));
     });
-    let share_read = share_read(&rankings, searcher.len());
+    let share_read = share_read(&rankings, documents);
     Measured { rankings, share_read, batched: batched / queries.len().max(1) as u32, single }
 }
 

@@ -1,22 +1,13 @@
 //! The tree's own search over rows of probabilities, in memory and batched, for comparison with the rest.
 //!
 //! A score is `1 - TVD`, with `TVD = sum |q - d| / 2` over the nodes of one level. Exact search scores every document;
-//! leaf search puts each document in the leaf that attracts it most and opens those that attract the query most. (The
-//! index on disk is the crate `index`; this is the same ranking without files.)
+//! leaf search goes by the routing reading: each document is in its likeliest leaf, and a query opens its likeliest leaves.
+//! (The index on disk is the crate `index`; this is the same ranking without files.)
 
 use super::lists::{Lists, Measure};
 use super::matrix::Rows;
 use super::{Budget, Ranking, Searcher};
-use retreever_tree::{Assignment, Depth, Nesting};
-
-/// How the documents are grouped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grouping {
-    /// As they come: every search is exact.
-    Blocks,
-    /// By leaf. [`Budget::Parts`] is the number of leaves opened.
-    Leaves,
-}
+use retreever_tree::{Assignment, Depth, LeafId, Nesting, Routing};
 
 /// Documents in a block: few enough that a block stays in the cache while all queries pass.
 const BLOCK: usize = 128;
@@ -24,24 +15,64 @@ const BLOCK: usize = 128;
 /// Documents as probabilities over the nodes of one level.
 pub struct TreeSearch {
     lists: Lists,
-    groups: usize,
     grouping: Grouping,
 }
 
+/// How the documents are grouped.
+enum Grouping {
+    /// As they come, in so many blocks: every search is exact.
+    Blocks(usize),
+    /// By place.
+    Leaves { routing: Routing, places: Vec<LeafId> },
+}
+
 impl TreeSearch {
-    /// Groups the documents, rows that each sum to 1.
-    pub fn new(documents: Rows<'_>, grouping: Grouping) -> Self {
-        let all = 0..documents.len() as u32;
-        let groups: Vec<Vec<u32>> = match grouping {
-            Grouping::Blocks => all.collect::<Vec<_>>().chunks(BLOCK).map(<[u32]>::to_vec).collect(),
-            Grouping::Leaves => {
-                let mut leaves = vec![Vec::new(); documents.width()];
-                all.for_each(|doc| leaves[item(documents.row(doc as usize)).leaf().index()].push(doc));
-                leaves
-            }
-        };
-        let count = groups.len();
-        Self { lists: Lists::new(documents, groups, Measure::Variation), groups: count, grouping }
+    /// Documents, rows that each sum to 1, for exact search.
+    pub fn exact(documents: Rows<'_>) -> Self {
+        let all: Vec<u32> = (0..documents.len() as u32).collect();
+        let blocks: Vec<Vec<u32>> = all.chunks(BLOCK).map(<[u32]>::to_vec).collect();
+        let grouping = Grouping::Blocks(blocks.len());
+        Self { lists: Lists::new(documents, blocks, Measure::Variation), grouping }
+    }
+
+    /// Documents, rows of leaf probabilities, in leaves. [`Budget::Parts`] is the number of leaves opened.
+    ///
+    /// # Panics
+    /// If the routing is of a tree of another depth.
+    pub fn leaves(documents: Rows<'_>, routing: Routing) -> Self {
+        let rows = 0..documents.len();
+        let places: Vec<LeafId> = rows.map(|doc| routing.leaf(item(documents.row(doc)))).collect();
+        let mut leaves = vec![Vec::new(); documents.width()];
+        places.iter().zip(0..).for_each(|(leaf, doc)| leaves[leaf.index()].push(doc));
+        let lists = Lists::new(documents, leaves, Measure::Variation);
+        Self { lists, grouping: Grouping::Leaves { routing, places } }
+    }
+
+    /// Ranks the documents of the leaves that hold each query's answer with this chance, by the measured curve of cover.
+    ///
+    /// # Panics
+    /// If the documents are not in leaves.
+    pub fn cover(&self, queries: Rows<'_>, k: usize, chance: f64) -> Vec<Ranking> {
+        let opened: Vec<Vec<u32>> =
+            (0..queries.len()).map(|query| self.opened(queries.row(query), chance)).collect();
+        self.lists.search(queries, &opened, k)
+    }
+
+    /// Whether the leaves opened for `chance` hold this document.
+    ///
+    /// # Panics
+    /// If the documents are not in leaves.
+    pub fn covers(&self, query: &[f32], document: usize, chance: f64) -> bool {
+        let Grouping::Leaves { places, .. } = &self.grouping else { panic!("documents in leaves") };
+        self.opened(query, chance).contains(&(places[document].index() as u32))
+    }
+
+    /// The likeliest leaves that hold together what `chance` needs.
+    fn opened(&self, query: &[f32], chance: f64) -> Vec<u32> {
+        let Grouping::Leaves { routing, .. } = &self.grouping else { panic!("documents in leaves") };
+        let query = routing.read(item(query));
+        let leaves = &query.order()[..query.leaves_for(routing.opened_for(chance))];
+        leaves.iter().map(|leaf| leaf.index() as u32).collect()
     }
 }
 
@@ -57,10 +88,10 @@ impl Searcher for TreeSearch {
     }
 
     fn search(&self, queries: Rows<'_>, k: usize, budget: Budget) -> Vec<Ranking> {
-        let opened: Vec<Vec<u32>> = match self.grouping {
-            Grouping::Blocks => vec![(0..self.groups as u32).collect(); queries.len()],
-            Grouping::Leaves => (0..queries.len())
-                .map(|query| self.lists.choose(&item(queries.row(query)).pull(), budget))
+        let opened: Vec<Vec<u32>> = match &self.grouping {
+            Grouping::Blocks(blocks) => vec![(0..*blocks as u32).collect(); queries.len()],
+            Grouping::Leaves { routing, .. } => (0..queries.len())
+                .map(|query| self.lists.choose(routing.read(item(queries.row(query))).leaves(), budget))
                 .collect(),
         };
         self.lists.search(queries, &opened, k)
@@ -71,6 +102,7 @@ impl Searcher for TreeSearch {
 mod tests {
     use super::super::conformance::{self, Cloud};
     use super::*;
+    use retreever_tree::CoverPoint;
 
     /// Softmax of a cloud's rows: distributions over 16 leaves.
     fn distributions(rows: Rows<'_>) -> Vec<f32> {
@@ -83,13 +115,19 @@ mod tests {
         out
     }
 
+    /// Another temperature for routing than for comparing.
+    fn routing() -> Routing {
+        let cover = [(0.5, 0.3), (0.9, 0.8)].map(|(chance, opened)| CoverPoint { chance, opened });
+        Routing { sharpening: vec![1.0, 1.5, 2.0, 2.5], cover: cover.to_vec() }
+    }
+
     #[test]
     fn blocks_and_leaves_agree_when_everything_is_read() {
         let cloud = Cloud::clustered(500, 16, 20, 3);
         let (documents, queries) = (distributions(cloud.documents()), distributions(cloud.queries()));
         let (documents, queries) = (Rows::new(&documents, 16), Rows::new(&queries, 16));
-        let blocks = TreeSearch::new(documents, Grouping::Blocks).search(queries, 10, Budget::Parts(1));
-        let tree = TreeSearch::new(documents, Grouping::Leaves);
+        let blocks = TreeSearch::exact(documents).search(queries, 10, Budget::Parts(1));
+        let tree = TreeSearch::leaves(documents, routing());
         assert_eq!(tree.search(queries, 10, Budget::Everything), blocks);
         for (query, ranking) in blocks.iter().enumerate() {
             assert_eq!(ranking.read, 500);
@@ -104,10 +142,24 @@ mod tests {
     }
 
     #[test]
+    fn cover_opens_what_the_curve_asks_for() {
+        let cloud = Cloud::clustered(300, 16, 20, 3);
+        let (documents, queries) = (distributions(cloud.documents()), distributions(cloud.queries()));
+        let (documents, queries) = (Rows::new(&documents, 16), Rows::new(&queries, 16));
+        let tree = TreeSearch::leaves(documents, routing());
+        let [few, more] = [0.5, 0.9].map(|chance| tree.cover(queries, 300, chance));
+        for (query, (few, more)) in few.iter().zip(&more).enumerate() {
+            assert!(few.read <= more.read && more.read < 300);
+            let covered = (0..300).filter(|document| tree.covers(queries.row(query), *document, 0.9));
+            assert_eq!(covered.count(), more.read);
+        }
+    }
+
+    #[test]
     fn conforms_in_rankings_and_budgets() {
         let cloud = Cloud::clustered(300, 16, 20, 3);
         let rows = distributions(cloud.documents());
-        let tree = TreeSearch::new(Rows::new(&rows, 16), Grouping::Leaves);
+        let tree = TreeSearch::leaves(Rows::new(&rows, 16), routing());
         conformance::check_rankings(&tree, &cloud);
     }
 }

@@ -8,7 +8,7 @@ use anyhow::Result;
 use rayon::prelude::*;
 use retreever_index::Shape;
 use retreever_index::segment::{Durability, Input, Segment, build};
-use retreever_tree::{Assignments, Depth, Level, Nesting};
+use retreever_tree::{Assignments, Depth, Level, Nesting, Routing};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl Corpus {
         count: usize,
     ) -> Result<Self> {
         let depth = base.depth();
-        let shape = Shape { depth, nesting: Nesting::Nested };
+        let (shape, routing) = (Shape { depth, nesting: Nesting::Nested }, Routing::same(depth));
         let (documents, asked) = (dir.join("documents.f32"), dir.join("queries.f32"));
         write(&mut File::create(&asked)?, queries.as_slice())?;
         let mut raw = BufWriter::new(File::create(&documents)?);
@@ -52,7 +52,7 @@ impl Corpus {
             let sequence: Vec<u64> = (from as u64..to as u64).collect();
             let path = dir.join(format!("{from}.segment"));
             let start = Instant::now();
-            build(&path, Input { shape, rows: &rows, sequence: &sequence }, Durability::Written)?;
+            build(&path, Input { shape, routing: &routing, rows: &rows, sequence: &sequence }, Durability::Written)?;
             build_seconds += start.elapsed().as_secs_f64();
             segments.push(Segment::open(&path)?);
             eprintln!("{to} documents");

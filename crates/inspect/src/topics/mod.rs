@@ -24,7 +24,7 @@ pub use vocabulary::{Vocabulary, WordId};
 
 use crate::places::Places;
 use retreever_tree::Level;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
 /// How many top words a group has at most.
@@ -88,7 +88,7 @@ impl Groups {
 }
 
 /// How good topics are.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quality {
     /// Groups with documents.
     pub topics: usize,

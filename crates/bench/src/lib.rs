@@ -1,6 +1,8 @@
 //! Side-by-side measurements, baselines and tables.
 #![forbid(unsafe_code)]
 
+pub mod adapted;
+pub mod agreement;
 pub mod baselines;
 pub mod compare;
 pub mod encode;

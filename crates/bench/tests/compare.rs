@@ -1,78 +1,14 @@
 //! A comparison on a tiny data set with an encoder made up here: every piece runs, is kept, and is not run again.
 
+mod made;
+
+use made::{Words, write_data};
 use retreever_bench::compare::{CompareConfig, Event, Frozen, Piece, compare_with};
 use retreever_bench::report::{Method, Report, Row, Search};
-use retreever_data::{Ragged, Split};
-use retreever_encoder::{Encoder, EncoderError, Fingerprint, Role};
+use retreever_data::Split;
 use retreever_tree::Depth;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
 use std::time::Duration;
-
-const WIDTH: usize = 32;
-
-/// A word is a direction that its letters decide; a text is the mean of its words.
-struct Words;
-
-impl Encoder for Words {
-    fn width(&self) -> usize {
-        WIDTH
-    }
-
-    fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(&[b"words"])
-    }
-
-    fn encode(&self, texts: &[&str], _: Role, batch: &mut Ragged) -> Result<(), EncoderError> {
-        batch.clear();
-        for text in texts {
-            let tokens: Vec<f32> = text.split_whitespace().flat_map(direction).collect();
-            let mut pooled = vec![0.0; WIDTH];
-            for token in tokens.chunks_exact(WIDTH) {
-                pooled.iter_mut().zip(token).for_each(|(sum, x)| *sum += x);
-            }
-            let norm = pooled.iter().map(|x| x * x).sum::<f32>().sqrt();
-            pooled.iter_mut().for_each(|x| *x /= norm);
-            batch.push(&tokens, &pooled);
-        }
-        Ok(())
-    }
-}
-
-fn direction(word: &str) -> impl Iterator<Item = f32> {
-    (0..WIDTH).map(move |column| {
-        let mut hasher = DefaultHasher::new();
-        (word, column).hash(&mut hasher);
-        (hasher.finish() % 1000) as f32 / 500.0 - 1.0
-    })
-}
-
-/// Document `i` is about topic `i % 12`; every query repeats some words of one document. Queries of documents 0, 5, 10
-/// ... are tested, the others trained and validated on.
-fn write_data(folder: &Path) {
-    let (mut corpus, mut queries) = (String::new(), String::new());
-    let mut qrels =
-        ["test", "train", "dev"].map(|split| (split, String::from("query-id\tcorpus-id\tscore\n")));
-    for i in 0..240 {
-        let topic = i % 12;
-        let text = format!("topic{topic} about{topic} own{i} rare{i} word{}", i % 7);
-        corpus += &format!("{{\"_id\":\"d{i}\",\"text\":\"{text}\"}}\n");
-        queries += &format!("{{\"_id\":\"q{i}\",\"text\":\"topic{topic} rare{i} own{i}\"}}\n");
-        let split = match i % 5 {
-            0 => 0,
-            4 => 2,
-            _ => 1,
-        };
-        qrels[split].1 += &format!("q{i}\td{i}\t1\n");
-    }
-    fs::create_dir_all(folder.join("qrels")).unwrap();
-    fs::write(folder.join("corpus.jsonl"), corpus).unwrap();
-    fs::write(folder.join("queries.jsonl"), queries).unwrap();
-    for (split, qrels) in qrels {
-        fs::write(folder.join(format!("qrels/{split}.tsv")), qrels).unwrap();
-    }
-}
 
 /// What was run and what was kept.
 fn compare(config: &CompareConfig) -> (Report, Vec<Piece>, Vec<Piece>) {
@@ -143,6 +79,21 @@ fn every_piece_runs_once_and_the_report_holds_them_all() {
     let (exact, leaves) = (of(Method::Tree, Search::Exact), of(Method::Tree, Search::Leaves));
     assert_eq!(exact.iter().filter_map(|row| row.size).collect::<Vec<_>>(), [2, 4, 8, 16]);
     assert_eq!(leaves.last().unwrap().measures, exact.last().unwrap().measures, "all leaves are everything");
+    let covers = of(Method::AllLevels, Search::Cover);
+    let asked: Vec<u32> = covers.iter().map(|row| row.cover.unwrap().asked_permille).collect();
+    assert_eq!(asked, [900, 950, 990]);
+    assert!(covers.is_sorted_by_key(|row| row.cover.unwrap().found));
+    assert!(covers[0].cover.unwrap().found > 0.7, "{:?}", covers[0].cover);
+
+    let names: Vec<&str> = report.trees.iter().map(|tree| tree.name.as_str()).collect();
+    let plain = ["2-means over Encoder", "2-means over Encoder + MLP"];
+    assert_eq!(names, [plain[0], plain[1], "ReTreever", "ReTreever-Stochastic", "ReTreever, all levels"]);
+    for tree in &report.trees {
+        let (first, routes) = (&tree.judgement.levels[0], !plain.contains(&tree.name.as_str()));
+        assert!(first.together > first.chance + 0.2, "{}: {first:?}", tree.name);
+        assert_eq!((first.claims.is_some(), tree.judgement.leaves_for_90.is_some()), (routes, routes));
+        assert!(tree.judgement.topics.is_some() && tree.judgement.congruence.is_some());
+    }
     of(Method::Mlp, Search::Ivf);
     of(Method::Mrl, Search::Ivf);
     of(Method::Mrl, Search::Scann);
@@ -153,17 +104,23 @@ fn every_piece_runs_once_and_the_report_holds_them_all() {
     let (ablated, ran, _) = compare(&CompareConfig { only: vec![linear], ..config.clone() });
     assert_eq!(
         (ran, ablated.rows.len()),
-        (vec![linear], report.rows.len() + 1),
+        (vec![linear], report.rows.len() + 2),
         "the others stay in the report"
     );
     assert_eq!(ablated.rows[0].variant.as_ref().unwrap().value, "linear");
-    let without: Piece = "recipe=no-trunk:0".parse().unwrap();
+    let without: Piece = "recipe=no-hidden-layer:0".parse().unwrap();
     let (ablated, ran, _) = compare(&CompareConfig { only: vec![without], ..config.clone() });
     assert_eq!(ran, [without]);
     assert!(ablated.rows.iter().any(|row| {
         row.method == Method::AllLevels
-            && row.variant.as_ref().is_some_and(|variant| variant.value == "no-trunk")
+            && row.variant.as_ref().is_some_and(|variant| variant.value == "no-hidden-layer")
     }));
+
+    for name in ["no-training", "no-keeping-less", "no-routing-temperature"] {
+        let piece: Piece = format!("recipe={name}:0").parse().unwrap();
+        let (ablated, ran, _) = compare(&CompareConfig { only: vec![piece], ..config.clone() });
+        assert_eq!((ran, ablated.trees[0].variant.as_ref().unwrap().value.as_str()), (vec![piece], name));
+    }
 
     // Other judgements are other work.
     fs::write(config.data.join("qrels/test.tsv"), "query-id\tcorpus-id\tscore\nq0\td0\t1\n").unwrap();

@@ -2,8 +2,12 @@
 //!
 //! The page is left in the target folder, to be looked at.
 
-use retreever_bench::report::{Ablation, DataFacts, FORMAT, Method, Report, Row, Search, Summaries, Variant};
+use retreever_bench::report::{
+    Ablation, Cover, DataFacts, FORMAT, JudgedTree, Method, Report, Row, Search, Summaries, Variant,
+};
 use retreever_data::{AtRanks, Measures};
+use retreever_inspect::judgement::{Claims, FieldJudgement, Judgement, LevelJudgement};
+use retreever_tree::Depth;
 use std::path::Path;
 
 fn row(method: Method, search: Search, size: Option<usize>, ndcg: f64) -> Row {
@@ -13,6 +17,7 @@ fn row(method: Method, search: Search, size: Option<usize>, ndcg: f64) -> Row {
         search,
         size,
         budget_permille: None,
+        cover: None,
         seed: 0,
         variant: None,
         measures: Measures {
@@ -76,6 +81,10 @@ fn made_up() -> Report {
             });
         }
     }
+    rows.push(Row {
+        cover: Some(Cover { asked_permille: 900, found: 0.89 }),
+        ..row(Method::AllLevels, Search::Cover, Some(1024), 0.38)
+    });
     for (ablation, values) in [
         (Ablation::Split, vec!["linear", "MLP", "cross-attention <&>"]),
         (Ablation::Heads, vec!["16", "4", "8"]),
@@ -101,6 +110,36 @@ fn made_up() -> Report {
         machine: "2 threads of an unnamed machine".into(),
         command: "retreever compare --data insuranceqa --out 'a & b'".into(),
         rows,
+        trees: vec![
+            tree("ReTreever <&>", 0.4),
+            tree("ReTreever <&>", 0.5),
+            tree("2-means over Encoder", 0.3),
+        ],
+    }
+}
+
+/// A tree with two levels.
+fn tree(name: &str, together: f64) -> JudgedTree {
+    let claims =
+        (name != "2-means over Encoder").then_some(Claims { claimed: 0.6, found: 0.55, error: 0.05 });
+    let level = |level| LevelJudgement {
+        level: Depth::new(2).unwrap().level(level).unwrap(),
+        together,
+        chance: 0.125,
+        claims,
+        fields: vec![FieldJudgement { name: "<kind>".into(), nmi: 0.25, purity: 0.75 }],
+    };
+    JudgedTree {
+        name: name.into(),
+        variant: None,
+        seed: 0,
+        judgement: Judgement {
+            levels: vec![level(1), level(2)],
+            leaves_for_90: claims.map(|_| 3.5),
+            topics: None,
+            congruence: None,
+        },
+        command: "retreever compare --only 'a & b'".into(),
     }
 }
 
@@ -148,6 +187,11 @@ fn the_page_shows_every_part() {
         "What a smaller size keeps",
         "Approximate search",
         "Latency",
+        "Cover",
+        "Trees as trees",
+        "calibration error",
+        "NMI with &lt;kind&gt;",
+        "<td>45.0</td>",
         "Split function",
         "Attention heads",
         "RAPTOR (extractive summaries)",
@@ -161,7 +205,7 @@ fn the_page_shows_every_part() {
 
 #[test]
 fn a_report_with_nothing_in_it_is_a_page_too() {
-    check_markup(&Report { rows: Vec::new(), ..made_up() }.to_html());
+    check_markup(&Report { rows: Vec::new(), trees: Vec::new(), ..made_up() }.to_html());
     let one = Report { rows: vec![row(Method::Tree, Search::Exact, Some(2), 0.0)], ..made_up() };
     check_markup(&one.to_html());
     assert!(!one.to_html().contains("NaN"));
@@ -178,7 +222,7 @@ fn what_is_written_is_read_again() {
     let newer = Report { format: FORMAT + 1, ..report };
     newer.write(&folder.join("newer")).unwrap();
     let error = Report::read(&folder.join("newer").join("results.json")).unwrap_err().to_string();
-    assert!(error.contains("format 2"), "{error}");
+    assert!(error.contains(&format!("format {}", FORMAT + 1)), "{error}");
 }
 
 #[test]

@@ -77,7 +77,7 @@ pub(super) fn approximate(material: &Material, search: Search, command: &str) ->
             Box::new(Scann::build(documents, ScannConfig { lists: None, rerank: RERANK, seed: 0 }))
         }
         Search::Hnsw => Box::new(Hnsw::build(documents, HnswConfig::default())),
-        Search::Exact | Search::Leaves => Box::new(Flat::new(documents)),
+        Search::Exact | Search::Leaves | Search::Cover => Box::new(Flat::new(documents)),
     });
     let labels = Labels { build, ..labels(material, Method::Encoder, search, command) };
     Trial { material, searcher: &*searcher, queries: material.queries(), labels }.approximate()

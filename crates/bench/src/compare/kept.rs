@@ -1,10 +1,10 @@
 //! Finished pieces on disk: a comparison that was stopped carries on, and nothing is computed twice.
 //!
-//! `pieces/NAME.json` holds the rows and what they were made from. A file made from something else, or one that cannot
+//! `pieces/NAME.json` holds what was found and what it was made from. A file made from something else, or one that cannot
 //! be read, is as if it were not there.
 
 use super::Piece;
-use crate::report::Row;
+use crate::report::{JudgedTree, Row};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -15,13 +15,28 @@ pub(super) struct Kept {
     folder: PathBuf,
 }
 
+/// What a piece has found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Findings {
+    /// One for each thing measured.
+    pub(super) rows: Vec<Row>,
+    /// The trees of the piece, judged as trees.
+    pub(super) trees: Vec<JudgedTree>,
+}
+
+impl From<Vec<Row>> for Findings {
+    fn from(rows: Vec<Row>) -> Self {
+        Self { rows, trees: Vec::new() }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
 struct File {
     /// Which piece, as it is typed.
     piece: String,
     /// A hash of the data, the encoder and the settings.
     made_from: String,
-    rows: Vec<Row>,
+    found: Findings,
 }
 
 impl Kept {
@@ -37,11 +52,11 @@ impl Kept {
         self.folder.join(format!("{}.json", piece.to_string().replace([':', '='], "-")))
     }
 
-    /// The rows of a piece, if it was finished from the same things.
-    pub(super) fn get(&self, piece: Piece, made_from: &str) -> Option<Vec<Row>> {
+    /// What a piece has found, if it was finished from the same things.
+    pub(super) fn get(&self, piece: Piece, made_from: &str) -> Option<Findings> {
         let text = fs::read(self.file(piece)).ok()?;
         let file: File = serde_json::from_slice(&text).ok()?;
-        (file.made_from == made_from).then_some(file.rows)
+        (file.made_from == made_from).then_some(file.found)
     }
 
     /// The pieces that there are, whatever they were made from.
@@ -53,13 +68,13 @@ impl Kept {
         pieces.iter().filter_map(|piece| piece.parse().ok()).collect()
     }
 
-    /// Keeps the rows of a finished piece.
-    pub(super) fn put(&self, piece: Piece, made_from: &str, rows: &[Row]) -> Result<()> {
+    /// Keeps what a finished piece has found.
+    pub(super) fn put(&self, piece: Piece, made_from: &str, found: &Findings) -> Result<()> {
         let file = self.file(piece);
         let json = serde_json::to_string(&File {
             piece: piece.to_string(),
             made_from: made_from.to_owned(),
-            rows: rows.to_vec(),
+            found: found.clone(),
         })?;
         crate::report::replace(&file, &json)
     }
@@ -74,11 +89,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let kept = Kept::open(folder.path()).unwrap();
         assert_eq!(kept.get(Piece::Bm25, "a"), None);
-        kept.put(Piece::Bm25, "a", &[]).unwrap();
-        assert_eq!(kept.get(Piece::Bm25, "a"), Some(Vec::new()));
+        kept.put(Piece::Bm25, "a", &Findings::default()).unwrap();
+        assert_eq!(kept.get(Piece::Bm25, "a"), Some(Findings::default()));
         assert_eq!(kept.get(Piece::Bm25, "b"), None);
         assert_eq!(kept.get(Piece::Raptor(1), "a"), None);
-        kept.put(Piece::Raptor(1), "a", &[]).unwrap();
+        kept.put(Piece::Raptor(1), "a", &Findings::default()).unwrap();
         assert_eq!(kept.pieces(), [Piece::Bm25, Piece::Raptor(1)]);
         fs::write(kept.file(Piece::Bm25), "{ torn").unwrap();
         assert_eq!(kept.get(Piece::Bm25, "a"), None);

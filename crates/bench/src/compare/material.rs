@@ -5,7 +5,9 @@ use crate::baselines::{Ranking, Rows, normalise};
 use anyhow::{Context, Result, ensure};
 use retreever_data::{Dataset, Embeddings, Measures, Qrels, Run, Split, evaluate};
 use retreever_encoder::{CachedEmbeddings, EmbeddingCache, Encoder, Role};
+use retreever_inspect::agreement::Pair;
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 
@@ -22,6 +24,8 @@ pub(super) struct Material {
     pub(super) dataset: Dataset,
     /// The judgements that everything is scored against.
     pub(super) qrels: Qrels,
+    /// The judged pairs, with queries by their place in `test`.
+    pub(super) pairs: Vec<Pair>,
     /// What the encoder reads of each document.
     pub(super) texts: Vec<String>,
     /// Number of each test query.
@@ -49,6 +53,12 @@ impl Material {
         let number = |(id, _): (&str, _)| dataset.queries.number(id);
         let test: Vec<usize> = qrels.iter().filter_map(number).collect();
         ensure!(!test.is_empty() && !dataset.corpus.is_empty(), "nothing to search, or nobody who asks");
+        let place: HashMap<usize, u32> = test.iter().copied().zip(0..).collect();
+        let pairs = dataset
+            .pairs(split)
+            .into_iter()
+            .map(|pair| Pair { query: place[&(pair.query as usize)], document: pair.document });
+        let pairs = pairs.collect();
         let texts: Vec<String> =
             dataset.corpus.items().iter().map(|document| document.encoded().into_owned()).collect();
         let asked: Vec<&str> = dataset.queries.items().iter().map(|query| query.text.as_str()).collect();
@@ -64,6 +74,7 @@ impl Material {
         drop(cache);
         Ok(Self {
             qrels,
+            pairs,
             texts,
             test,
             encoder,

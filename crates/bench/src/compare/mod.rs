@@ -11,6 +11,7 @@ mod piece;
 mod recipe;
 mod trained;
 mod training;
+mod trees;
 mod trial;
 
 pub use material::Frozen;
@@ -18,9 +19,9 @@ pub use piece::Piece;
 pub use recipe::{Choice, Recipe};
 
 use crate::baselines::Bisection;
-use crate::report::{Ablation, DataFacts, FORMAT, Report, Row};
+use crate::report::{Ablation, DataFacts, FORMAT, JudgedTree, Report};
 use anyhow::{Context, Result};
-use kept::Kept;
+use kept::{Findings, Kept};
 use material::Material;
 use retreever_data::{BadLines, Split};
 use retreever_encoder::{EmbedProgress, EmbeddingCache, Source, open};
@@ -104,6 +105,7 @@ pub fn compare_with(
         machine: machine(),
         command: command(config, None),
         rows: Vec::new(),
+        trees: Vec::new(),
     };
     let mut pieces = Piece::all(config.seeds, &config.ablate);
     if !config.only.is_empty() {
@@ -120,9 +122,10 @@ pub fn compare_with(
         let made_from = made_from(&material, piece, config);
         let again = config.only.contains(&piece);
         match kept.get(piece, &made_from) {
-            Some(rows) if !again => {
+            Some(Findings { rows, trees }) if !again => {
                 observe(Event::Kept(piece));
                 report.rows.extend(rows);
+                report.trees.extend(trees);
                 continue;
             }
             // One of another comparison.
@@ -131,9 +134,11 @@ pub fn compare_with(
         }
         observe(Event::Begin(piece, index + 1, pieces.len()));
         let start = Instant::now();
-        let rows = run(&material, piece, config, observe).with_context(|| format!("in the piece {piece}"))?;
-        kept.put(piece, &made_from, &rows)?;
-        report.rows.extend(rows);
+        let found =
+            run(&material, piece, config, observe).with_context(|| format!("in the piece {piece}"))?;
+        kept.put(piece, &made_from, &found)?;
+        report.rows.extend(found.rows);
+        report.trees.extend(found.trees);
         report.write(&config.out)?;
         observe(Event::Finished(piece, start.elapsed()));
     }
@@ -146,22 +151,30 @@ fn run(
     piece: Piece,
     config: &CompareConfig,
     observe: &mut dyn FnMut(Event<'_>),
-) -> Result<Vec<Row>> {
+) -> Result<Findings> {
     let command = command(config, Some(piece));
     let hierarchy = |bisection, seed| {
         frozen::hierarchy(material, frozen::like_a_tree(bisection, config.depth, seed), &command)
     };
-    match piece {
-        Piece::Bm25 => frozen::bm25(material, &command),
-        Piece::Encoder => Ok(frozen::encoder(material, &command)),
-        Piece::Approximate(search) => Ok(frozen::approximate(material, search, &command)),
-        Piece::KMeansTree(seed) => Ok(hierarchy(Bisection::KMeans, seed)),
-        Piece::GmmTree(seed) => Ok(hierarchy(Bisection::Gmm, seed)),
-        Piece::Raptor(seed) => frozen::raptor(material, seed, &command),
-        Piece::Trained(recipe, seed) => {
-            trained::rows(material, trained::Job { recipe, seed, command: &command }, config, observe)
+    let rows = match piece {
+        Piece::Bm25 => frozen::bm25(material, &command)?,
+        Piece::Encoder => frozen::encoder(material, &command),
+        Piece::Approximate(search) => frozen::approximate(material, search, &command),
+        Piece::KMeansTree(seed) => {
+            let (documents, queries) = (material.documents(), material.queries());
+            let tree = trees::two_means(material, (documents, queries), config.depth, seed);
+            let name = "2-means over Encoder".to_owned();
+            let tree = JudgedTree { name, variant: None, seed, judgement: tree, command: command.clone() };
+            return Ok(Findings { rows: hierarchy(Bisection::KMeans, seed), trees: vec![tree] });
         }
-    }
+        Piece::GmmTree(seed) => hierarchy(Bisection::Gmm, seed),
+        Piece::Raptor(seed) => frozen::raptor(material, seed, &command)?,
+        Piece::Trained(recipe, seed) => {
+            let job = trained::Job { recipe, seed, command: &command };
+            return trained::findings(material, job, config, observe);
+        }
+    };
+    Ok(rows.into())
 }
 
 /// The command that makes a piece again, or all of it.

@@ -62,7 +62,7 @@ impl fmt::Display for Piece {
         match self {
             Self::Bm25 => f.write_str("bm25"),
             Self::Encoder => f.write_str("encoder"),
-            Self::Approximate(Search::Exact | Search::Leaves) => f.write_str("flat"),
+            Self::Approximate(Search::Exact | Search::Leaves | Search::Cover) => f.write_str("flat"),
             Self::Approximate(Search::Ivf) => f.write_str("ivf"),
             Self::Approximate(Search::Scann) => f.write_str("scann"),
             Self::Approximate(Search::Hnsw) => f.write_str("hnsw"),

@@ -1,12 +1,12 @@
 //! What is trained: the adapters, the trees, and the variants of the ablations, with the settings of each.
 
+use crate::adapted;
 use crate::report::{Ablation, Method, Variant};
 use retreever_data::Embeddings;
 use retreever_model::schedule::{Levels, Weighting};
 use retreever_model::split::{CrossAttentionConfig, MlpConfig};
 use retreever_model::{
-    self as model, Adapter, AdapterConfig, Learner, PropagationConfig, SplitConfig,
-    TreeLearner, TrunkConfig,
+    self as model, Adapter, AdapterConfig, Learner, PropagationConfig, SplitConfig, TreeLearner, TrunkConfig,
 };
 use retreever_tree::Depth;
 use std::fmt;
@@ -68,16 +68,28 @@ pub enum Ingredient {
     Dropout,
     /// Nearest neighbours in batches.
     Neighbours,
+    /// Fitting the scale of the loss at each level to a first batch.
+    Scale,
+    /// Comparing logits that grow from level to level.
+    Growth,
+    /// Keeping less than all of what was learned.
+    Keeping,
+    /// The second temperature: documents are placed and leaves opened by the comparing one.
+    Routing,
 }
 
 impl Ingredient {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 10] = [
         Self::Training,
         Self::Cosine,
         Self::Distances,
         Self::Hidden,
         Self::Dropout,
         Self::Neighbours,
+        Self::Scale,
+        Self::Growth,
+        Self::Keeping,
+        Self::Routing,
     ];
 
     fn name(self) -> &'static str {
@@ -88,6 +100,10 @@ impl Ingredient {
             Self::Hidden => "hidden-layer",
             Self::Dropout => "dropout",
             Self::Neighbours => "neighbours",
+            Self::Scale => "fitted-scale",
+            Self::Growth => "growth",
+            Self::Keeping => "keeping-less",
+            Self::Routing => "routing-temperature",
         }
     }
 
@@ -95,7 +111,7 @@ impl Ingredient {
     fn leave_out(self, recipe: &mut model::Recipe) {
         let SplitConfig::Planted(planted) = &mut recipe.split else { return };
         match self {
-            Self::Training => planted.trunk = TrunkConfig::Identity,
+            Self::Training => *recipe = model::Recipe::untrained(),
             Self::Cosine => recipe.cosine = 0.0,
             // One level of two nodes is as little as there can be.
             Self::Distances => planted.upper = 1,
@@ -106,6 +122,10 @@ impl Ingredient {
                 }
             }
             Self::Neighbours => recipe.neighbours = 1,
+            Self::Scale => recipe.scale = model::Recipe::paper().scale,
+            Self::Growth => planted.growth = 1.0,
+            // Not of the recipe, but of what is done with it; see `Recipe::is_validated` and `Recipe::has_one_temperature`.
+            Self::Keeping | Self::Routing => {}
         }
     }
 }
@@ -209,7 +229,7 @@ impl Recipe {
     pub(super) fn of_model(self) -> model::Recipe {
         let mut recipe = model::Recipe::laptop();
         match self {
-            Self::Linear | Self::Mlp | Self::Mrl => recipe.rate.peak = 1e-3,
+            Self::Linear | Self::Mlp | Self::Mrl => recipe = adapted::recipe(),
             Self::Tree => recipe.levels = Levels::Constant,
             Self::Stochastic => recipe.levels = Levels::Stochastic(Weighting::Square),
             Self::AllLevels => {}
@@ -218,13 +238,29 @@ impl Recipe {
         recipe
     }
 
+    /// How many steps it is trained, if the budget does not decide.
+    pub(super) fn steps(self) -> Option<u64> {
+        (self == Self::Ablated(Choice::Without(Ingredient::Training))).then_some(0)
+    }
+
+    /// Whether held-out pairs decide how much of what was learned is kept. Otherwise a tree keeps all of it, and is to be
+    /// calibrated afterwards.
+    pub(super) fn is_validated(self) -> bool {
+        self != Self::Ablated(Choice::Without(Ingredient::Keeping))
+    }
+
+    /// Whether assignments are read as they are compared.
+    pub(super) fn has_one_temperature(self) -> bool {
+        self == Self::Ablated(Choice::Without(Ingredient::Routing))
+    }
+
     /// Starting values for these documents, beside a tree of this depth.
     pub(super) fn start(self, documents: &dyn Embeddings, depth: Depth, seed: u64) -> Untrained {
         let width = documents.width();
         let adapter = |config| Untrained::Adapter(Box::new(Adapter::new(config, width, seed)));
         let depth = match self {
             Self::Linear => return adapter(AdapterConfig::Linear),
-            Self::Mlp => return adapter(AdapterConfig::Mlp { hidden: 2 * width, dropout: 0.5 }),
+            Self::Mlp => return Untrained::Adapter(Box::new(adapted::mlp(width, seed))),
             Self::Mrl => return adapter(AdapterConfig::Matryoshka { largest: depth.leaves() }),
             Self::Ablated(Choice::Depth(depth)) => depth,
             _ => depth,

@@ -1,23 +1,28 @@
 //! The pieces that are trained: adapters and trees, each measured at every size, and within budgets of what is read.
 
+use super::kept::Findings;
 use super::material::{Material, truncated};
 use super::recipe::{Recipe, Untrained};
 use super::training::Training;
-use super::trial::{Labels, Trial};
-use super::{CompareConfig, Event, Piece, frozen};
+use super::trial::{DEEP, Labels, Trial};
+use super::{CompareConfig, Event, Piece, frozen, trees};
+use crate::adapted;
 use crate::baselines::{
-    Flat, Grouping, Ivf, IvfConfig, Rows, Scann, ScannConfig, Searcher, TreeSearch, median_time, timed,
+    Flat, Ivf, IvfConfig, Rows, Scann, ScannConfig, Searcher, TreeSearch, measure_search, median_time, timed,
 };
-use crate::report::{Row, Search};
+use crate::report::tables::TABLE_PERMILLE;
+use crate::report::{Cover, JudgedTree, Row, Search};
 use anyhow::Result;
 use retreever_data::{Embeddings, Ragged, Split};
+use retreever_inspect::judgement::Judgement;
 use retreever_model::{Learner, TrainingSet, Tree};
+use retreever_tree::{Assignments, Depth, Routing};
 use std::time::Duration;
 
-/// Items that are represented at a time.
-const BATCH: usize = 64;
 /// How many levels above the leaves ablations are looked at, too.
 const FAR: usize = 4;
+/// The chances with which a search by cover is asked to find the answer, in tenths of a percent.
+const COVERS: [u32; 3] = [900, 950, 990];
 
 /// A training piece: what, with which seed, and the command that makes it again.
 #[derive(Clone, Copy)]
@@ -28,26 +33,28 @@ pub(super) struct Job<'a> {
 }
 
 /// Trains and measures.
-pub(super) fn rows(
+pub(super) fn findings(
     material: &Material,
     job: Job<'_>,
     config: &CompareConfig,
     observe: &mut dyn FnMut(Event<'_>),
-) -> Result<Vec<Row>> {
+) -> Result<Findings> {
     let Job { recipe, seed, command } = job;
     let (train, dev) = (material.dataset.pairs(&Split::Train), material.dataset.pairs(&Split::Dev));
     let piece = Piece::Trained(recipe, seed);
+    let all = TrainingSet {
+        queries: material.query_tokens(),
+        documents: material.document_tokens(),
+        train: &train,
+        dev: &dev,
+    };
     let training = Training {
         piece,
-        set: TrainingSet {
-            queries: material.query_tokens(),
-            documents: material.document_tokens(),
-            train: &train,
-            dev: &dev,
-        },
+        set: if recipe.is_validated() { all } else { TrainingSet { dev: &[], ..all } },
         budget: config.budget,
         seed,
         recipe: recipe.of_model(),
+        steps: recipe.steps(),
         place: &config.out.join("pieces").join(piece.to_string().replace([':', '='], "-")),
         run: format!("{command}\n{:016x}", material.fingerprint()),
     };
@@ -64,26 +71,32 @@ pub(super) fn rows(
         command,
     };
     match model? {
-        Untrained::Adapter(mut adapter) => Ok(adapter_rows(material, &mut *adapter, recipe, labels)),
-        Untrained::Tree(tree) => Ok(tree_rows(material, tree.tree(), labels)),
+        Untrained::Adapter(mut adapter) => {
+            Ok(adapter_findings(material, &mut *adapter, (recipe, config.depth), labels))
+        }
+        Untrained::Tree(learner) => {
+            let mut tree = learner.into_tree();
+            if !recipe.is_validated() {
+                tree.calibrate(all.queries, all.documents, all.dev);
+            }
+            let routing = match recipe.has_one_temperature() {
+                true => Routing::same(tree.config().depth),
+                false => tree.routing(),
+            };
+            Ok(tree_findings(material, (&tree, &routing), labels))
+        }
     }
 }
 
-fn adapter_rows(
+fn adapter_findings(
     material: &Material,
     adapter: &mut dyn Learner,
-    recipe: Recipe,
+    (recipe, depth): (Recipe, Depth),
     labels: Labels<'_>,
-) -> Vec<Row> {
+) -> Findings {
     let width = adapter.width();
-    let mut represent = |items: &dyn Embeddings, numbers: &[usize]| {
-        let (mut rows, mut batch) = (Vec::new(), Ragged::new(items.width()));
-        for some in numbers.chunks(BATCH) {
-            items.gather(some, &mut batch);
-            adapter.represent(&batch, &mut rows);
-        }
-        rows
-    };
+    let mut represent =
+        |items: &dyn Embeddings, numbers: &[usize]| adapted::represent(adapter, items, numbers);
     let all: Vec<usize> = (0..material.document_tokens().len()).collect();
     let documents = represent(material.document_tokens(), &all);
     let (queries, batched) = timed(|| represent(material.query_tokens(), &material.test));
@@ -122,10 +135,28 @@ fn adapter_rows(
         let labels = Labels { search, size: Some(width), ..labels.clone() };
         rows.extend(Trial { material, searcher: &*searcher, queries, labels }.approximate());
     }
-    rows
+    let trees = match recipe {
+        Recipe::Mlp => {
+            let judgement = trees::two_means(material, (documents, queries), depth, labels.seed);
+            vec![judged("2-means over Encoder + MLP", judgement, &labels)]
+        }
+        _ => Vec::new(),
+    };
+    Findings { rows, trees }
 }
 
-fn tree_rows(material: &Material, tree: &Tree, labels: Labels<'_>) -> Vec<Row> {
+fn judged(name: &str, judgement: Judgement, labels: &Labels<'_>) -> JudgedTree {
+    let Labels { seed, ref variant, command, .. } = *labels;
+    JudgedTree {
+        name: name.to_owned(),
+        variant: variant.clone(),
+        seed,
+        judgement,
+        command: command.to_owned(),
+    }
+}
+
+fn tree_findings(material: &Material, (tree, routing): (&Tree, &Routing), labels: Labels<'_>) -> Findings {
     let documents = tree.assign(material.document_tokens(), |_| ());
     let asked = |numbers: &[usize]| {
         let mut batch = Ragged::new(material.width());
@@ -142,23 +173,52 @@ fn tree_rows(material: &Material, tree: &Tree, labels: Labels<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for level in depth.levels() {
         let size = level.width();
-        let (documents, queries) = (documents.level(level), queries.level(level));
-        let (documents, queries) = (Rows::new(&documents, size), Rows::new(&queries, size));
-        let measure = |grouping, search| {
-            let labels = Labels { size: Some(size), search, ..labels.clone() };
-            (TreeSearch::new(documents, grouping), labels)
-        };
-        let leaves = level == depth.leaf_level();
-        // An ablation is two rows, at the leaves and far above them, not a figure.
+        // An ablation is exact at the leaves and far above them, not a figure.
         let far = level.get() + FAR == depth.leaf_level().get();
-        if labels.variant.is_none() || leaves || far {
-            let (searcher, labels) = measure(Grouping::Blocks, Search::Exact);
+        if labels.variant.is_none() || level == depth.leaf_level() || far {
+            let (documents, queries) = (documents.level(level), queries.level(level));
+            let searcher = TreeSearch::exact(Rows::new(&documents, size));
+            let labels = Labels { size: Some(size), search: Search::Exact, ..labels.clone() };
+            let queries = Rows::new(&queries, size);
             rows.push(Trial { material, searcher: &searcher, queries, labels }.exact());
         }
-        if labels.variant.is_none() && leaves {
-            let (searcher, labels) = measure(Grouping::Leaves, Search::Leaves);
-            rows.extend(Trial { material, searcher: &searcher, queries, labels }.approximate());
-        }
+    }
+    rows.extend(leaf_rows(material, (&documents, &queries), routing, labels.clone()));
+    let judgement = trees::routed(material, (&documents, &queries), routing);
+    Findings { rows, trees: vec![judged(labels.method.name(), judgement, &labels)] }
+}
+
+/// Searches that open leaves: within budgets of what is read, and until the answer is covered. An ablation is one row.
+fn leaf_rows(
+    material: &Material,
+    (documents, queries): (&Assignments, &Assignments),
+    routing: &Routing,
+    labels: Labels<'_>,
+) -> Vec<Row> {
+    let leaves = documents.depth().leaf_level();
+    let size = leaves.width();
+    let (documents, queries) = (documents.level(leaves), queries.level(leaves));
+    let (documents, queries) = (Rows::new(&documents, size), Rows::new(&queries, size));
+    let searcher = TreeSearch::leaves(documents, routing.clone());
+    let labels = Labels { size: Some(size), search: Search::Leaves, ..labels };
+    let trial = Trial { material, searcher: &searcher, queries, labels: labels.clone() };
+    if labels.variant.is_some() {
+        return vec![trial.within(Some(TABLE_PERMILLE))];
+    }
+    let mut rows = trial.approximate();
+    if routing.is_calibrated() {
+        let labels = Labels { search: Search::Cover, ..labels };
+        rows.extend(COVERS.map(|asked_permille| {
+            let chance = f64::from(asked_permille) / 1000.0;
+            let measured =
+                measure_search(documents.len(), queries, &|queries| searcher.cover(queries, DEEP, chance));
+            let covered = material.pairs.iter().filter(|pair| {
+                searcher.covers(queries.row(pair.query as usize), pair.document as usize, chance)
+            });
+            let found = covered.count() as f64 / material.pairs.len().max(1) as f64;
+            let row = labels.row(material.score(&measured.rankings), (&measured).into());
+            Row { cover: Some(Cover { asked_permille, found }), ..row }
+        }));
     }
     rows
 }

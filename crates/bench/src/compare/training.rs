@@ -16,6 +16,8 @@ pub(super) struct Training<'a> {
     pub(super) budget: Duration,
     pub(super) seed: u64,
     pub(super) recipe: Recipe,
+    /// Its steps, if the budget does not decide.
+    pub(super) steps: Option<u64>,
     /// Where its checkpoint is kept while it lasts.
     pub(super) place: &'a Path,
     /// A text that is the same exactly for trainings that may take it up.
@@ -41,12 +43,11 @@ impl Training<'_> {
             Some(Ok(resumed)) => resumed,
             // None yet, or one of another run: from the beginning.
             None | Some(Err(_)) => {
-                let steps = steps_within(
-                    self.budget,
-                    model.learner(),
-                    self.set,
-                    &self.recipe.training(1, self.seed),
-                )?;
+                let one = self.recipe.training(1, self.seed);
+                let steps = match self.steps {
+                    Some(steps) => steps,
+                    None => steps_within(self.budget, model.learner(), self.set, &one)?,
+                };
                 let config = self.recipe.training(steps, self.seed);
                 model = start();
                 (State::new(model.learner(), &config), config)

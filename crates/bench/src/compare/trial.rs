@@ -2,7 +2,7 @@
 
 use super::material::Material;
 use super::trained::Route;
-use crate::baselines::{Budget, Rows, Searcher, measure};
+use crate::baselines::{Budget, Measured, Rows, Searcher, measure};
 use crate::report::{Method, Row, Search, Variant};
 use std::time::Duration;
 
@@ -48,13 +48,12 @@ impl Trial<'_> {
         budgets.map(|permille| self.within(Some(permille))).collect()
     }
 
-    fn within(&self, permille: Option<u32>) -> Row {
+    /// Measures with a limit, in tenths of a percent of the corpus.
+    pub(super) fn within(&self, permille: Option<u32>) -> Row {
         let budget =
             permille.map_or(Budget::Everything, |permille| Budget::Share(f64::from(permille) / 1000.0));
         let measured = measure(self.searcher, self.queries, DEEP, budget);
-        let cost =
-            Cost { share_read: measured.share_read, single: measured.single, batched: measured.batched };
-        let row = self.labels.row(self.material.score(&measured.rankings), cost);
+        let row = self.labels.row(self.material.score(&measured.rankings), (&measured).into());
         Row { budget_permille: permille, ..row }
     }
 }
@@ -67,6 +66,12 @@ pub(super) struct Cost {
     pub(super) batched: Duration,
 }
 
+impl From<&Measured> for Cost {
+    fn from(measured: &Measured) -> Self {
+        Self { share_read: measured.share_read, single: measured.single, batched: measured.batched }
+    }
+}
+
 impl Labels<'_> {
     /// A row without a limit on what is read.
     pub(super) fn row(&self, measures: retreever_data::Measures, cost: Cost) -> Row {
@@ -75,6 +80,7 @@ impl Labels<'_> {
             search: self.search,
             size: self.size,
             budget_permille: None,
+            cover: None,
             seed: self.seed,
             variant: self.variant.clone(),
             measures,

@@ -78,7 +78,10 @@ pub(super) fn approximate(pooled: &[Pooled<'_>]) -> Chart {
     let mut lines: Vec<(Method, Search)> = Vec::new();
     for Pooled { key, .. } in pooled {
         let line = (key.method, key.search);
-        if key.search != Search::Exact && key.variant.is_none() && !lines.contains(&line) {
+        if !matches!(key.search, Search::Exact | Search::Cover)
+            && key.variant.is_none()
+            && !lines.contains(&line)
+        {
             lines.push(line);
         }
     }
@@ -124,7 +127,7 @@ fn line_look(method: Method, search: Search) -> Look {
         Search::Ivf => (Marker::Triangle, Stroke::Plain),
         Search::Scann => (Marker::Diamond, Stroke::Dashed),
         Search::Hnsw => (Marker::Square, Stroke::Dotted),
-        Search::Exact | Search::Leaves => return look(method),
+        Search::Exact | Search::Leaves | Search::Cover => return look(method),
     };
     Look { colour: colour(method), marker, stroke }
 }

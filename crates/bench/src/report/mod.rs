@@ -1,16 +1,18 @@
 //! The comparison on paper: `results.json`, one row for each thing measured, and `index.html` made from it alone.
 //!
 //! A [`Row`] says which method ranked, at which size, searched how, with which seed, and carries the command that makes
-//! it again. [`Report::to_html`] is a pure function: tables and figures are views of the rows.
+//! it again; a [`JudgedTree`] says how good a tree is as a tree. [`Report::to_html`] is a pure function: tables and figures are views of the rows.
 
 mod figures;
 mod page;
 mod pooled;
 mod row;
-mod tables;
+pub(crate) mod tables;
+mod trees;
 
 pub use pooled::{Best, Stat};
-pub use row::{Ablation, Method, Row, Search, Summaries, Variant};
+pub use row::{Ablation, Cover, Method, Row, Search, Summaries, Variant};
+pub use trees::JudgedTree;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -34,10 +36,12 @@ pub struct Report {
     pub command: String,
     /// One for each thing measured.
     pub rows: Vec<Row>,
+    /// Every tree, judged as a tree.
+    pub trees: Vec<JudgedTree>,
 }
 
 /// The layout that this program writes and reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// What was searched.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ pub(super) struct Key {
     pub(super) search: Search,
     pub(super) size: Option<usize>,
     pub(super) budget_permille: Option<u32>,
+    pub(super) cover_permille: Option<u32>,
 }
 
 /// A number over several seeds.
@@ -23,7 +24,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    fn of(values: &[f64]) -> Self {
+    pub(super) fn of(values: &[f64]) -> Self {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count.max(1.0);
         let spread = (values.len() > 1)
@@ -76,6 +77,7 @@ pub(super) fn pool(rows: &[Row]) -> Vec<Pooled<'_>> {
             search: row.search,
             size: row.size,
             budget_permille: row.budget_permille,
+            cover_permille: row.cover.map(|cover| cover.asked_permille),
         };
         groups.entry(key).or_default().push(row);
     }

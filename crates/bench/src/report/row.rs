@@ -73,8 +73,10 @@ impl Method {
 pub enum Search {
     /// Every document was scored.
     Exact,
-    /// The best leaves were opened.
+    /// The likeliest leaves were opened.
     Leaves,
+    /// The likeliest leaves were opened until the answer is in them with a given chance.
+    Cover,
     /// The best inverted lists were opened.
     Ivf,
     /// As inverted lists, with quantised residuals and a second look.
@@ -89,6 +91,7 @@ impl Search {
         match self {
             Self::Exact => "exact",
             Self::Leaves => "leaf search",
+            Self::Cover => "cover",
             Self::Ivf => "IVF",
             Self::Scann => "ScaNN-like",
             Self::Hnsw => "HNSW",
@@ -163,6 +166,15 @@ pub struct Variant {
     pub value: String,
 }
 
+/// A search by cover.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cover {
+    /// The chance that was asked for, in tenths of a percent.
+    pub asked_permille: u32,
+    /// The share of judged pairs whose document was in the opened leaves, from 0 to 1.
+    pub found: f64,
+}
+
 /// One measured thing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
@@ -174,6 +186,9 @@ pub struct Row {
     pub size: Option<usize>,
     /// The share of the corpus that the search was allowed to read, in tenths of a percent; nothing for no limit.
     pub budget_permille: Option<u32>,
+    /// What a search by cover was asked for, and what it found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cover: Option<Cover>,
     /// The seed that it was trained and clustered with.
     pub seed: u64,
     /// What an ablation changed.

@@ -35,6 +35,8 @@ const LATENCY: Column =
 const BATCHED: Column =
     Column { heading: "ms/query, batched", of: |row| row.batched_ms, form: Form::Milliseconds };
 const READ: Column = Column { heading: "read", of: |row| row.share_read, form: Form::Share };
+const FOUND: Column =
+    Column { heading: "found", of: |row| row.cover.map_or(0.0, |cover| cover.found), form: Form::Share };
 const BUILD: Column = Column { heading: "build (s)", of: |row| row.build_seconds, form: Form::Seconds };
 
 /// Table 1: latency and quality of the hierarchical methods.
@@ -66,7 +68,7 @@ fn hierarchical_row<'p, 'a>(pooled: &'p [Pooled<'a>], method: Method) -> Option<
 }
 
 /// The budget of Table 1: a tenth of the corpus.
-pub(super) const TABLE_PERMILLE: u32 = 100;
+pub(crate) const TABLE_PERMILLE: u32 = 100;
 
 /// Tables 2 and 5: quality of every representation at its full size, reading everything.
 pub(super) fn representations(pooled: &[Pooled<'_>]) -> String {
@@ -85,23 +87,33 @@ pub(super) fn representations(pooled: &[Pooled<'_>]) -> String {
     table(&chosen, "method", &name, &[RECALL, NDCG, MRR, RECALL_100, LATENCY, BATCHED, BUILD])
 }
 
+/// Searches that read no more than leaves which cover the answer with a given chance: what was asked for and what was found.
+pub(super) fn cover(pooled: &[Pooled<'_>]) -> Option<String> {
+    let of = |group: &&Pooled<'_>| group.key.search == Search::Cover && group.key.variant.is_none();
+    let chosen: Vec<&Pooled<'_>> = pooled.iter().filter(of).collect();
+    let name = |group: &Pooled<'_>| {
+        let asked = group.key.cover_permille.map_or(0.0, |asked| f64::from(asked) / 10.0);
+        format!("{}, {asked} %", group.key.method.name())
+    };
+    (!chosen.is_empty()).then(|| table(&chosen, "asked for", &name, &[FOUND, READ, NDCG, RECALL, LATENCY]))
+}
+
 /// One table for an ablation; nothing if it was not asked for.
 pub(super) fn ablation(pooled: &[Pooled<'_>], ablation: Ablation) -> Option<String> {
-    let of = |group: &&Pooled<'_>| {
-        group.key.search == Search::Exact
-            && group.key.variant.as_ref().is_some_and(|variant| variant.ablation == ablation)
-    };
+    let of =
+        |group: &&Pooled<'_>| group.key.variant.as_ref().is_some_and(|variant| variant.ablation == ablation);
     let mut chosen: Vec<&Pooled<'_>> = pooled.iter().filter(of).collect();
     let value = |group: &Pooled<'_>| {
         let variant = group.key.variant.as_ref().map(|variant| variant.value.clone());
-        variant.unwrap_or_default()
+        let search = if group.key.search == Search::Exact { "" } else { ", leaf search" };
+        variant.unwrap_or_default() + search
     };
     // Numbers in their order, names in theirs.
     chosen.sort_by(|a, b| {
         let number = |group: &Pooled<'_>| value(group).parse::<f64>().unwrap_or(f64::INFINITY);
         number(a).total_cmp(&number(b)).then_with(|| value(a).cmp(&value(b)))
     });
-    let columns = [RECALL, NDCG, LATENCY, BUILD];
+    let columns = [RECALL, NDCG, READ, LATENCY, BUILD];
     (!chosen.is_empty()).then(|| table(&chosen, ablation.name(), &value, &columns))
 }
 

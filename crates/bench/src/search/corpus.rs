@@ -52,7 +52,11 @@ impl Corpus {
             let sequence: Vec<u64> = (from as u64..to as u64).collect();
             let path = dir.join(format!("{from}.segment"));
             let start = Instant::now();
-            build(&path, Input { shape, routing: &routing, rows: &rows, sequence: &sequence }, Durability::Written)?;
+            build(
+                &path,
+                Input { shape, routing: &routing, rows: &rows, sequence: &sequence },
+                Durability::Written,
+            )?;
             build_seconds += start.elapsed().as_secs_f64();
             segments.push(Segment::open(&path)?);
             eprintln!("{to} documents");

@@ -1,5 +1,6 @@
 //! `retreever inspect`: what the tree has learned, in words, numbers and figures.
 
+use super::agreement;
 use super::findings::{self, Findings};
 use super::source::Source;
 use anyhow::Result;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
   retreever inspect --index index/
   retreever inspect --index index/ --node 5
   retreever inspect --index index/ --congruence
+  retreever inspect --index index/ --data my-data --agreement --split dev
   retreever inspect --index index/ --gaps --queries asked.txt --level 6
   retreever inspect --index index/ --queries january.txt --drift february.txt
   retreever inspect --index index/ --report report.html --figures figures/
@@ -30,6 +32,8 @@ pub(crate) struct Args {
     levels: usize,
     #[command(flatten)]
     findings: findings::Args,
+    #[command(flatten)]
+    agreement: agreement::Args,
     /// For programs: all of it as one JSON value.
     #[arg(long)]
     json: bool,
@@ -39,6 +43,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    if args.agreement.agreement {
+        return agreement::run(&args.agreement, &args.source.index, args.source.data.as_ref(), args.json);
+    }
     let opened = args.source.open()?;
     let explorer = &opened.explorer;
     let findings = Findings::new(&args.findings, &opened)?;

@@ -1,5 +1,6 @@
 //! One file a command: its arguments, and what it does with them.
 
+mod agreement;
 pub(crate) mod cache;
 pub(crate) mod compare;
 pub(crate) mod completions;

@@ -22,7 +22,8 @@ pub(super) struct Args {
 
 /// Judges the tree of the index in `directory`, and prints what was found.
 pub(super) fn run(args: &Args, directory: &Path, data: Option<&PathBuf>, json: bool) -> Result<()> {
-    let data = data.ok_or_else(|| anyhow!("--agreement needs pairs: give the data that has them with --data"))?;
+    let data =
+        data.ok_or_else(|| anyhow!("--agreement needs pairs: give the data that has them with --data"))?;
     let dataset = Texts { data: data.clone(), skip_bad_lines: false }.open()?;
     let retriever = Retriever::open(directory, &mut progress::fetching())?;
     let split: Split = args.split.parse().unwrap_or_else(|never| match never {});

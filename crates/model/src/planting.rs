@@ -122,7 +122,7 @@ fn blocks_below(depth: Depth, done: usize, width: usize) -> Vec<Range<usize>> {
     let splits = depth.splits();
     let fits = depth.levels().map(|level| level.width() - 1).take_while(|splits| *splits <= width).last();
     let shared = fits.unwrap_or(0).max(done);
-    let mut blocks = vec![done..shared];
+    let mut blocks = Vec::from_iter(std::iter::once(done..shared));
     for level in
         depth.levels().map(|level| level.width() - 1).filter(|start| *start >= shared && *start < splits)
     {

@@ -6,10 +6,10 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 
-pub const WIDTH: usize = 32;
+const WIDTH: usize = 32;
 
 /// A word is a direction that its letters decide; a text is the mean of its words.
-pub struct Words;
+pub(crate) struct Words;
 
 impl Encoder for Words {
     fn width(&self) -> usize {
@@ -46,7 +46,7 @@ fn direction(word: &str) -> impl Iterator<Item = f32> {
 
 /// Document `i` is about topic `i % 12`; every query repeats some words of one document. Queries of documents 0, 5, 10
 /// ... are tested, the others trained and validated on.
-pub fn write_data(folder: &Path) {
+pub(crate) fn write_data(folder: &Path) {
     let (mut corpus, mut queries) = (String::new(), String::new());
     let mut qrels =
         ["test", "train", "dev"].map(|split| (split, String::from("query-id\tcorpus-id\tscore\n")));

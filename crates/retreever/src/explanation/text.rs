@@ -23,7 +23,7 @@ impl Display for Percent {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.0 {
             small if small > 0.0 && small < 0.005 => write!(f, "<1%"),
-            large if large < 1.0 && large >= 0.995 => write!(f, ">99%"),
+            large if (0.995..1.0).contains(&large) => write!(f, ">99%"),
             share => write!(f, "{:.0}%", 100.0 * share),
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn findings(
     let Job { recipe, seed, command } = job;
     let (train, dev) = (material.dataset.pairs(&Split::Train), material.dataset.pairs(&Split::Dev));
     let piece = Piece::Trained(recipe, seed);
-    let all = TrainingSet {
+    let set = TrainingSet {
         queries: material.query_tokens(),
         documents: material.document_tokens(),
         train: &train,
@@ -50,7 +50,8 @@ pub(super) fn findings(
     };
     let training = Training {
         piece,
-        set: if recipe.is_validated() { all } else { TrainingSet { dev: &[], ..all } },
+        set,
+        validated: recipe.is_validated(),
         budget: config.budget,
         seed,
         recipe: recipe.of_model(),
@@ -77,7 +78,7 @@ pub(super) fn findings(
         Untrained::Tree(learner) => {
             let mut tree = learner.into_tree();
             if !recipe.is_validated() {
-                tree.calibrate(all.queries, all.documents, all.dev);
+                tree.calibrate(set.queries, set.documents, set.dev);
             }
             let routing = match recipe.has_one_temperature() {
                 true => Routing::same(tree.config().depth),

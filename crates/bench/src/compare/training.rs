@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 pub(super) struct Training<'a> {
     pub(super) piece: Piece,
     pub(super) set: TrainingSet<'a>,
+    /// Whether its held-out pairs validate. The budget is worth as many steps without.
+    pub(super) validated: bool,
     pub(super) budget: Duration,
     pub(super) seed: u64,
     pub(super) recipe: Recipe,
@@ -53,9 +55,10 @@ impl Training<'_> {
                 (State::new(model.learner(), &config), config)
             }
         };
+        let set = if self.validated { self.set } else { TrainingSet { dev: &[], ..self.set } };
         loop {
             let since = Instant::now();
-            let end = model::train(model.learner(), self.set, &config, &mut state, &mut |event| {
+            let end = model::train(model.learner(), set, &config, &mut state, &mut |event| {
                 observe(Event::Training(self.piece, event));
                 if since.elapsed() > CHECKPOINT_EVERY { Control::Stop } else { Control::Continue }
             })?;

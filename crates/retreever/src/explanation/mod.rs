@@ -26,6 +26,7 @@ use retreever_index::{Hit, Parts, Query, Snapshot};
 use retreever_inspect::Notes;
 use retreever_tree::{Assignment, Depth, Level, Nesting, NodeId, Routed};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The level at which a person can survey what two items have in common: 64 nodes.
@@ -42,7 +43,7 @@ const TELLING: f64 = 0.01;
 /// Explains the answers of one snapshot.
 pub struct Explainer<'a> {
     snapshot: &'a Snapshot,
-    notes: Option<Notes>,
+    notes: Option<Cow<'a, Notes>>,
     average: Vec<f32>,
 }
 
@@ -156,7 +157,13 @@ pub struct Explanation {
 impl<'a> Explainer<'a> {
     /// Reads what explanations need: labels and the average document.
     pub fn new(snapshot: &'a Snapshot) -> Result<Self, Error> {
-        Ok(Self { snapshot, notes: notes(snapshot)?, average: snapshot.average()? })
+        Ok(Self { snapshot, notes: notes(snapshot)?.map(Cow::Owned), average: snapshot.average()? })
+    }
+
+    /// With other labels than those of the index: those of an inspection, or of a language model. A
+    /// node that they leave out is called by its number.
+    pub fn with_notes(snapshot: &'a Snapshot, notes: &'a Notes) -> Result<Self, Error> {
+        Ok(Self { snapshot, notes: Some(Cow::Borrowed(notes)), average: snapshot.average()? })
     }
 
     /// The label of a node; empty in an index without texts.
@@ -247,7 +254,8 @@ impl<'a> Explainer<'a> {
             .map(|(node, adds)| Subject { node, label: self.label(node).to_owned(), adds })
             .collect();
         subjects.sort_by(|a, b| b.adds.abs().total_cmp(&a.adds.abs()).then(a.node.cmp(&b.node)));
-        let rest = subjects.split_off(subjects.iter().take(NAMED).filter(|s| s.adds.abs() >= TELLING).count());
+        let rest =
+            subjects.split_off(subjects.iter().take(NAMED).filter(|s| s.adds.abs() >= TELLING).count());
         let score = |losses: &[(NodeId, f64)]| 1.0 - losses.iter().map(|(_, loss)| loss).sum::<f64>();
         Account {
             score: score(&losses),
@@ -307,7 +315,8 @@ mod tests {
             Nesting::Nested => vec![depth.leaves()],
             Nesting::PerLevel => depth.levels().map(Level::width).collect(),
         };
-        let rows = (0..count).flat_map(|_| widths.iter().flat_map(|w| level(*w)).collect::<Vec<_>>()).collect();
+        let rows =
+            (0..count).flat_map(|_| widths.iter().flat_map(|w| level(*w)).collect::<Vec<_>>()).collect();
         Assignments::new(depth, nesting, rows).unwrap()
     }
 

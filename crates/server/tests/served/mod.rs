@@ -30,6 +30,9 @@ fn depth() -> Depth {
     Depth::new(3).unwrap()
 }
 
+/// The node that is called like its parent, and so says nothing new.
+pub(crate) const FOLDED_NODE: usize = 6;
+
 /// Chances twice as sure as assignments, as if measured.
 pub(crate) fn routing() -> Routing {
     let point = |chance, opened| CoverPoint { chance, opened };
@@ -96,6 +99,7 @@ impl Served {
         named.summary = HOSTILE.to_owned();
         named.keywords[0].text = HOSTILE.to_owned();
         named.apart[0].text = HOSTILE.to_owned();
+        explorer.inspection.nodes[FOLDED_NODE].label = explorer.inspection.nodes[2].label.clone();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

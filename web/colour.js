@@ -44,7 +44,10 @@ function uncached(tree, scheme, reach, other, ink) {
     const most = tops(tree.depth, (id) => Math.abs(value(id))), [up, down] = [ramp(ink.even, over), ramp(ink.even, under)];
     return (id) => ((share) => (share > 0 ? up(share) : down(-share)))(value(id) / most[levelOf(id)]);
   };
-  if (reach && other) return signed((id) => reach[id] - other[id], ink.query, ink.second);
+  if (reach && other) {
+    const [first, second] = [ramp(ink.even, ink.query), ramp(ink.even, ink.second)];
+    return (id) => ((more) => (more > 0 ? first(Math.sqrt(more)) : second(Math.sqrt(-more))))(reach[id] - other[id]);
+  }
   if (reach) {
     const heat = ramp(ink.even, ink.query);
     return (id) => heat(Math.sqrt(reach[id]));

@@ -104,8 +104,8 @@ export class Drawing {
     const path = (this.path = this.stands());
     this.rows(g, ink);
     for (let level = 1; level <= v.level; level++) drawEdges(g, this, level, ink);
-    for (const [reach, colour, shift] of [[this.reach, ink.query, this.other ? -1.5 : 0], [this.other, ink.second, 1.5]]) {
-      if (reach) drawFlow(g, this, reach, colour, shift);
+    for (const [reach, colour, side] of [[this.reach, ink.query, this.other ? -1 : 0], [this.other, ink.second, 1]]) {
+      if (reach) drawFlow(g, this, reach, colour, side);
     }
     drawWay(g, path, ink);
     for (let level = 0; level <= v.level; level++) drawNodes(g, this, level, tint);

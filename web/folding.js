@@ -6,7 +6,9 @@ import { levelOf, parentOf, pathTo } from "./view.js";
 export class Folding {
   constructor(tree) {
     this.folds = tree.nodes.map((node, id) => id > 0 && node.folded);
+    this.holds = tree.nodes.map((node) => node.documents > 0);
     this.inner = 2 ** tree.depth - 1;
+    this.chosen = 0;
     this.open(false);
   }
 
@@ -19,8 +21,17 @@ export class Folding {
     for (let id = this.folds.length - 1; id > 0; id--) if (this.shown(id) || this.seenBelow[id]) this.seenBelow[parentOf(id)] = 1;
   }
 
+  // The chosen node is seen, whatever it says.
+  choose(id) {
+    const changed = this.folds[id] || this.folds[this.chosen];
+    this.chosen = id;
+    if (changed) this.open(this.all);
+  }
+
   get any() { return this.folds.some(Boolean); }
-  shown(id) { return this.all || !this.folds[id]; }
+  shown(id) { return this.all || !this.folds[id] || id === this.chosen; }
+  // Whether a branch with documents ends here out of sight.
+  ends(id) { return !this.shown(id) && !this.seenBelow[id] && this.holds[id] && (this.shown(parentOf(id)) || this.seenBelow[parentOf(id)] === 1); }
   // The nearest node above that is seen; the root for itself.
   above(id) { return this.over[id]; }
   // The nodes from the root to a node, without folded ones on the way.

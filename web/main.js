@@ -71,6 +71,7 @@ async function start() {
   function choose(id, closer = false, silent = false) {
     state.node = Math.min(Math.max(0, id), tree.nodes.length - 1);
     drawing.selected = state.node;
+    folding.choose(state.node);
     if (levelOf(state.node) > drawing.view.level) level(levelOf(state.node));
     drawing.show(state.node, closer);
     crumbs();

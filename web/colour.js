@@ -71,10 +71,10 @@ export function legendOf(tree, scheme, reach, other) {
   const bar = (from, to) => `linear-gradient(90deg, ${styleOf(from)}, ${styleOf(to)})`;
   const ends = (left, from, to, right) => [[left, null], [null, bar(from, to), true], [right, null]];
   if (reach && other) return [["first query", styleOf("--query")], ["both alike", styleOf("--even")], ["second", styleOf("--second")]];
-  if (reach) return ends("unlikely", "--even", "--query", "the answer lies below, most likely");
+  if (reach) return [...ends("unlikely", "--even", "--query", "the answer lies below, most likely"), ["wide lines: likely", null]];
   if (scheme.field !== undefined) return tree.fields[scheme.field].values.slice(0, 12).map((value, at) => [value, classes[at % classes.length]]);
   if (scheme.key === "gap") return [["more asked than held", styleOf("--less")], ["more held than asked", styleOf("--more")]];
   if (scheme.purity !== undefined) return ends("mixed", "--low", "--high", "pure");
   if (scheme.key === "queries") return ends("few questions", "--low", "--high", "many");
-  return ends("smaller than its level’s mean", "--low", "--high", "larger");
+  return [...ends("smaller than its level’s mean", "--low", "--high", "larger"), ["wide lines: many documents", null]];
 }

@@ -13,7 +13,7 @@ export function wayOf(way, acts) {
   const measured = way.calibrated ? "measured on held-out pairs" : "not calibrated";
   const row = (step, deep, before) => {
     const line = bar(`${before}${called(step.node, step.label)}`, step.chance, percentage(step.chance), { act: () => acts.choose(step.node), hot: true });
-    line.firstElementChild.style.paddingLeft = `${0.8 * deep}rem`;
+    line.firstElementChild.style.paddingLeft = `${Math.min(0.7 * deep, 4)}rem`;
     return line;
   };
   const steps = told(way);

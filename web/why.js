@@ -13,8 +13,8 @@ function named(node, label, acts) {
   return make("button", { type: "button", className: "name", title: called(node, label), on: { click: () => acts.choose(node) } }, called(node, label));
 }
 
-function placeOf({ node, label, place, place_label, place_chance }, acts) {
-  const way = levelOf(node) >= levelOf(place) ? ["; on the question’s way"]
+function placeOf({ node, on_way, label, place, place_label, place_chance }, acts) {
+  const way = on_way ? ["; on the question’s way"]
     : node === 0 ? ["; off the question’s way from the first split on"]
     : ["; on the question’s way as far as ", named(node, label, acts), ` (level ${levelOf(node)})`];
   return make("p", { className: "place" }, "Place: ", named(place, place_label, acts), `, where the answer is with a chance of ${percentage(place_chance)}`, ...way);

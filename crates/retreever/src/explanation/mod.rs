@@ -76,6 +76,8 @@ pub struct Way {
 pub struct Parting {
     /// The last node of the question's way that the document lies below.
     pub node: NodeId,
+    /// Whether that is the end of the way.
+    pub on_way: bool,
     /// Its label.
     pub label: String,
     /// The chance that the answer lies below it.
@@ -175,9 +177,8 @@ impl<'a> Explainer<'a> {
     pub fn way(&self, question: Assignment<'_>) -> Way {
         let routing = self.snapshot.routing();
         let routed = routing.read(question);
-        let worth = |level: &Level| routed.chance(routed.likeliest(*level)) >= WORTH;
-        let last = routed.depth().levels().take_while(worth).last().unwrap_or(Level::ROOT.below());
-        let end = routed.likeliest(last);
+        let end = end_of_way(&routed);
+        let last = end.level();
         let mut others: Vec<NodeId> =
             last.nodes().filter(|node| *node != end && routed.chance(*node) >= WORTH / 2.0).collect();
         others.sort_by(|a, b| routed.chance(*b).total_cmp(&routed.chance(*a)));
@@ -212,12 +213,13 @@ impl<'a> Explainer<'a> {
     }
 
     fn parting(&self, asked: &Routed, place: NodeId) -> Parting {
-        let node = asked.leaf().node(asked.depth()).common_ancestor(place);
+        let end = end_of_way(asked);
+        let node = end.common_ancestor(place);
         let level = upper(asked.depth(), READABLE);
         let place = place.ancestor(level.max(node.level())).unwrap_or(place);
         let labelled = |node| (self.label(node).to_owned(), asked.chance(node));
         let ((label, chance), (place_label, place_chance)) = (labelled(node), labelled(place));
-        Parting { node, label, chance, place, place_label, place_chance }
+        Parting { node, on_way: node == end, label, chance, place, place_label, place_chance }
     }
 
     fn common(&self, asked: &Routed, placed: &Routed) -> Common {
@@ -264,6 +266,13 @@ impl<'a> Explainer<'a> {
             others: rest.iter().map(|subject| subject.adds).sum(),
         }
     }
+}
+
+/// The node at which the likeliest way ends: the likeliest of the lowest level that is worth saying.
+fn end_of_way(routed: &Routed) -> NodeId {
+    let worth = |level: &Level| routed.chance(routed.likeliest(*level)) >= WORTH;
+    let last = routed.depth().levels().take_while(worth).last().unwrap_or(Level::ROOT.below());
+    routed.likeliest(last)
 }
 
 /// What two items lose of the score 1: at each split above `level` where levels nest, else at each node of `level`.
@@ -351,6 +360,9 @@ mod tests {
                     let common: f64 = why.common.nodes.iter().map(|n| n.common).sum();
                     assert!((common + why.common.others - why.common.share).abs() < 1e-12);
                     assert!(why.parting.chance >= why.parting.place_chance - 1e-6);
+                    let end = explainer.way(query.assignment).steps.last().unwrap().node;
+                    assert!(end.is_under(why.parting.node));
+                    assert_eq!(why.parting.on_way, why.parting.place.is_under(end));
                 }
             }
             let way = explainer.way(asked.row(0));

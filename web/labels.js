@@ -31,7 +31,8 @@ export function drawLabels(g, drawing, path, ink) {
     g.font = font;
     const wide = Math.max(g.measureText(text).width, under), size = Math.max(4.5, sizeOf(drawing, id));
     // The root's label stands beside it, where no line is.
-    const down = id > 0 ? size + 13 : 1, left = Math.min(Math.max(id > 0 ? x - wide / 2 : x + size + 9, 16), v.width - wide - 6);
+    const beside = x + size + 15 + wide < v.width ? x + size + 9 : x - size - 9 - wide;
+    const down = id > 0 ? size + 13 : 1, left = Math.min(Math.max(id > 0 ? x - wide / 2 : beside, 16), v.width - wide - 6);
     const box = [left - 5, y + down - 11, left + wide + 5, y + down + (words ? 17 : 4)];
     if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) return;
     taken.push(box);

@@ -10,7 +10,8 @@ const shades = 5;
 const signed = (adds) => `${adds < 0 ? "−" : "+"} ${Math.abs(adds).toFixed(3)}`;
 
 function named(node, label, acts) {
-  return make("button", { type: "button", className: "name", title: called(node, label), on: { click: () => acts.choose(node) } }, called(node, label));
+  const choose = (event) => { event.preventDefault(); acts.choose(node); };
+  return make("a", { href: `#node=${node}`, className: "name", title: called(node, label), on: { click: choose } }, called(node, label));
 }
 
 function placeOf({ node, on_way, label, place, place_label, place_chance }, acts) {

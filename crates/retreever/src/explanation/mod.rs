@@ -37,8 +37,11 @@ const SUBJECTS: usize = 4;
 const WORTH: f32 = 0.2;
 /// Nodes and subjects that are named, at most; the rest is summed.
 const NAMED: usize = 5;
-/// What a node or a subject must hold of a score to be named.
+/// What a node must hold to be named.
 const TELLING: f64 = 0.01;
+/// The share of all that subjects add or take away which one must have to be named, and the least that it must add.
+const HEARD: f64 = 0.05;
+const LEAST: f64 = 0.0005;
 
 /// Explains the answers of one snapshot.
 pub struct Explainer<'a> {
@@ -256,8 +259,9 @@ impl<'a> Explainer<'a> {
             .map(|(node, adds)| Subject { node, label: self.label(node).to_owned(), adds })
             .collect();
         subjects.sort_by(|a, b| b.adds.abs().total_cmp(&a.adds.abs()).then(a.node.cmp(&b.node)));
-        let rest =
-            subjects.split_off(subjects.iter().take(NAMED).filter(|s| s.adds.abs() >= TELLING).count());
+        let moved: f64 = subjects.iter().map(|subject| subject.adds.abs()).sum();
+        let heard = |subject: &&Subject| subject.adds.abs() >= LEAST.max(HEARD * moved);
+        let rest = subjects.split_off(subjects.iter().take(NAMED).filter(heard).count());
         let score = |losses: &[(NodeId, f64)]| 1.0 - losses.iter().map(|(_, loss)| loss).sum::<f64>();
         Account {
             score: score(&losses),

@@ -36,7 +36,7 @@ function beside(tree, first, second, names, acts) {
 
 // How much is read to find it, and how much was.
 function readOf(answer, chosen, acts) {
-  const choices = [["", "all documents"], ...covers.map((chance) => [String(chance), `until the answer is found with ${percentage(chance)}`])];
+  const choices = [["", "all documents"], ...covers.map((chance) => [String(chance), `enough for a chance of ${percentage(chance)}`])];
   const select = make("select", { "aria-label": "Documents to read", on: { change: () => acts.cover(Number(select.value) || null) } }, ...choices.map(([value, name]) => make("option", { value }, name)));
   select.value = String(chosen ?? "");
   const chance = answer.cover === null || answer.share_read === 1 ? "" : `; the answer is among them with a chance of ${percentage(answer.cover)}`;

@@ -5,7 +5,7 @@ import { percentage, unlikely } from "./chance.js";
 import { sizeOf } from "./nodes.js";
 import { levelOf } from "./view.js";
 
-// Nodes at least this likely are named while a question is asked.
+// Nodes at least this likely are named while a question is asked; in a closer view less likely ones, too.
 const namedFrom = 0.05;
 
 export function drawLabels(g, drawing, path, ink) {
@@ -52,7 +52,7 @@ export function drawLabels(g, drawing, path, ink) {
   [...drawing.matches].slice(0, 40).forEach((id) => write(id, "strong", 200));
   if (reach) {
     const chance = (id) => Math.max(reach[id], drawing.other?.[id] ?? 0), likely = [];
-    for (let id = 1; id < reach.length; id++) if (chance(id) >= namedFrom && folding.shown(id)) likely.push(id);
+    for (let id = 1; id < reach.length; id++) if (chance(id) >= Math.max(unlikely, namedFrom / v.scale) && folding.shown(id)) likely.push(id);
     likely.sort((a, b) => chance(b) - chance(a)).slice(0, 60).forEach((id) => write(id, "soft", 190));
     return;
   }

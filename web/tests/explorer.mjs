@@ -275,6 +275,10 @@ const checks = {
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= 390, `${wide} pixels wide`);
     await page.screenshot({ path: join(pictures, "phone.png") });
+    await page.goto(`${address}/#q=flood`);
+    await page.waitForSelector("#answer .why");
+    const panel = await page.evaluate(() => document.getElementById("side").scrollWidth);
+    assert.ok(panel <= 390, `a panel ${panel} pixels wide`);
     return page;
   },
 };

@@ -35,7 +35,10 @@ fn every_call_answers() {
     assert_eq!(tree["nodes"].as_array().unwrap().len(), 15);
     assert_eq!(tree["fields"][0]["name"], "kind");
     assert_eq!((&tree["can_route"], &tree["calibrated"]), (&Value::Bool(true), &Value::Bool(true)));
-    assert_eq!((&tree["nodes"][0]["folded"], &tree["nodes"][FOLDED_NODE]["folded"]), (&false.into(), &true.into()));
+    assert_eq!(
+        (&tree["nodes"][0]["folded"], &tree["nodes"][FOLDED_NODE]["folded"]),
+        (&false.into(), &true.into())
+    );
 
     let node = json(&served, "/api/node/1");
     assert_eq!(node["path"].as_array().unwrap().len(), 2);
@@ -63,7 +66,10 @@ fn every_call_answers() {
     assert_eq!(steps.last().unwrap()["node"], 11);
     for step in steps {
         let (node, chance) = (step["node"].as_u64().unwrap() as usize, step["chance"].as_f64().unwrap());
-        assert!((chance - reach[node]).abs() < 1e-5 && step["label"] == tree["nodes"][node]["label"], "{step}");
+        assert!(
+            (chance - reach[node]).abs() < 1e-5 && step["label"] == tree["nodes"][node]["label"],
+            "{step}"
+        );
     }
 
     let found = json(&served, "/api/search?q=flood%20damage&k=3");
@@ -78,7 +84,8 @@ fn every_call_answers() {
         let why = &hit["explanation"];
         let number = |value: &Value| value.as_f64().unwrap();
         let account = &why["account"];
-        let all = number(&account["average"]) + sum(&account["subjects"], "adds") + number(&account["others"]);
+        let all =
+            number(&account["average"]) + sum(&account["subjects"], "adds") + number(&account["others"]);
         assert!((all - number(&hit["score"])).abs() < 1e-5, "{hit}");
         let common = &why["common"];
         let all = sum(&common["nodes"], "common") + number(&common["others"]);

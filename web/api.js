@@ -58,8 +58,8 @@ export async function routeOf(item) {
   return (await ask("route", item)).json();
 }
 
-export async function searchFor(item, k, level) {
-  return (await ask("search", { ...item, k, level })).json();
+export async function searchFor(item, k, level, cover) {
+  return (await ask("search", { ...item, k, level, cover })).json();
 }
 
 export async function wholePage() {

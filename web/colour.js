@@ -44,10 +44,13 @@ function uncached(tree, scheme, reach, other, ink) {
     const most = tops(tree.depth, (id) => Math.abs(value(id))), [up, down] = [ramp(ink.even, over), ramp(ink.even, under)];
     return (id) => ((share) => (share > 0 ? up(share) : down(-share)))(value(id) / most[levelOf(id)]);
   };
-  if (reach && other) return signed((id) => reach[id] - other[id], ink.query, ink.second);
+  if (reach && other) {
+    const [first, second] = [ramp(ink.even, ink.query), ramp(ink.even, ink.second)];
+    return (id) => ((more) => (more > 0 ? first(Math.sqrt(more)) : second(Math.sqrt(-more))))(reach[id] - other[id]);
+  }
   if (reach) {
-    const most = tops(tree.depth, (id) => reach[id]), heat = ramp(ink.even, ink.query);
-    return (id) => heat((reach[id] / most[levelOf(id)]) ** 1.2);
+    const heat = ramp(ink.even, ink.query);
+    return (id) => heat(Math.sqrt(reach[id]));
   }
   if (scheme.field !== undefined) {
     return (id) => ((top) => (top ? mixed(ink.even, classes[top[0] % classes.length], 0.25 + 0.75 * top[1]) : ink.line))(tree.nodes[id].top[scheme.field]);
@@ -58,7 +61,7 @@ function uncached(tree, scheme, reach, other, ink) {
   return (id) => (tree.nodes[id].documents ? plain(Math.log2(1 + (tree.nodes[id].documents / tree.documents) * width(id)) / 2.2) : ink.line);
 }
 
-// Answers the colour of a node; the reach of a query, when there is one, overrules the scheme.
+// Answers the colour of a node; the chances of a question, when there is one, overrule the scheme.
 export function painter(tree, scheme, reach, other) {
   const fresh = uncached(tree, scheme, reach, other, palette()), kept = new Array(tree.nodes.length);
   return (id) => (kept[id] ??= fresh(id));
@@ -68,10 +71,10 @@ export function legendOf(tree, scheme, reach, other) {
   const bar = (from, to) => `linear-gradient(90deg, ${styleOf(from)}, ${styleOf(to)})`;
   const ends = (left, from, to, right) => [[left, null], [null, bar(from, to), true], [right, null]];
   if (reach && other) return [["first query", styleOf("--query")], ["both alike", styleOf("--even")], ["second", styleOf("--second")]];
-  if (reach) return ends("least of its level", "--even", "--query", "most of the query");
+  if (reach) return [...ends("unlikely", "--even", "--query", "the answer lies below, most likely"), ["wide lines: likely", null]];
   if (scheme.field !== undefined) return tree.fields[scheme.field].values.slice(0, 12).map((value, at) => [value, classes[at % classes.length]]);
   if (scheme.key === "gap") return [["more asked than held", styleOf("--less")], ["more held than asked", styleOf("--more")]];
   if (scheme.purity !== undefined) return ends("mixed", "--low", "--high", "pure");
   if (scheme.key === "queries") return ends("few questions", "--low", "--high", "many");
-  return ends("smaller than its level’s mean", "--low", "--high", "larger");
+  return [...ends("smaller than its level’s mean", "--low", "--high", "larger"), ["wide lines: many documents", null]];
 }

@@ -1,37 +1,22 @@
-// A query on its way: how much of it reaches each node, level by level, what it finds, and which nodes carried
-// each score. A second item can be laid beside the first.
+// A question: where it goes, what it finds and why. A second item can be laid beside the first.
 
 import { routeOf, searchFor } from "./api.js";
+import { percentage } from "./chance.js";
 import { $, bar, make, percent } from "./elements.js";
-import { levelOf, pathTo } from "./view.js";
 import { documentCard } from "./panel.js";
+import { wayOf } from "./way.js";
+import { whyOf } from "./why.js";
 
 const hitsShown = 10;
+// Chances of finding the answer for which not every document need be read.
+const covers = [0.8, 0.9, 0.95, 0.99];
 const titleOf = (item) => item.q ?? `Document ${item.document}`;
 
-// How much two items have in common at a level: the sum of what both bring to each node.
+// How much two items have in common at a level: the sum of the smaller chances of its nodes.
 export function overlap(a, b, level) {
   let sum = 0;
   for (let id = 2 ** level - 1; id < 2 ** (level + 1) - 1; id++) sum += Math.min(a[id], b[id]);
   return sum;
-}
-
-// The way that the item mostly takes.
-function ladder(tree, route, acts) {
-  return pathTo(route.leaf).slice(1).map((id) =>
-    bar(tree.nodes[id].label, route.reach[id], percent(route.reach[id]), { act: () => acts.choose(id), hot: true, before: String(levelOf(id)) }));
-}
-
-function reasons(tree, hit, acts) {
-  const carried = (list, most) => {
-    const rows = list.slice(0, most).map(([node, share]) => bar(tree.nodes[node].label, share / hit.score, percent(share / hit.score), { act: () => acts.choose(node), hot: true }));
-    const rest = hit.score - list.slice(0, most).reduce((sum, [, share]) => sum + share, 0);
-    if (rest > 1e-6) rows.push(bar("all other nodes", rest / hit.score, percent(rest / hit.score)));
-    return rows;
-  };
-  return make("details", {}, make("summary", { className: "link" }, "Which nodes carried the score"),
-    make("p", { className: "soft" }, "By subject"), ...carried(hit.subjects, 5),
-    make("p", { className: "soft" }, "By node of the level searched"), ...carried(hit.shares, 4));
 }
 
 function beside(tree, first, second, names, acts) {
@@ -49,12 +34,21 @@ function beside(tree, first, second, names, acts) {
   return rows;
 }
 
+// How much is read to find it, and how much was.
+function readOf(answer, chosen, acts) {
+  const choices = [["", "all documents"], ...covers.map((chance) => [String(chance), `enough for a chance of ${percentage(chance)}`])];
+  const select = make("select", { "aria-label": "Documents to read", on: { change: () => acts.cover(Number(select.value) || null) } }, ...choices.map(([value, name]) => make("option", { value }, name)));
+  select.value = String(chosen ?? "");
+  const chance = answer.cover === null || answer.share_read === 1 ? "" : `; the answer is among them with a chance of ${percentage(answer.cover)}`;
+  return [make("label", { className: "read soft" }, "Read ", select), answer.share_read === 1 ? "" : make("p", { className: "soft" }, `${percentage(answer.share_read)} of the documents were read${chance}.`)];
+}
+
 export async function showQuery(tree, item, state, acts) {
   const place = $("answer");
   place.setAttribute("aria-busy", "true");
-  place.replaceChildren(make("p", { className: "soft" }, "Following the query …"));
+  place.replaceChildren(make("p", { className: "soft" }, "Following the question …"));
   try {
-    const [route, answer, other] = await Promise.all([routeOf(item), searchFor(item, hitsShown, state.level), state.other ? routeOf(state.other) : null]);
+    const [route, answer, other] = await Promise.all([routeOf(item), searchFor(item, hitsShown, state.level, state.cover), state.other ? routeOf(state.other) : null]);
     const compare = make("input", { type: "search", placeholder: "Compare with another query", "aria-label": "Another query to compare with", maxLength: 2000 });
     const form = make("form", { className: "compare", on: { submit: (event) => { event.preventDefault(); if (compare.value.trim()) acts.compare({ q: compare.value.trim() }); } } },
       compare, make("button", { type: "submit" }, "Compare"));
@@ -65,12 +59,11 @@ export async function showQuery(tree, item, state, acts) {
       : [make("p", { className: "soft" }, item.q ? "Query" : "Document as a query"), make("h2", {}, titleOf(item)), link("Clear", acts.clear)];
     place.replaceChildren(...head, tree.can_route ? form : "",
       ...(other ? beside(tree, route, other, [titleOf(item), titleOf(state.other)], acts) : []),
-      make("h3", {}, "The way it mostly takes"), ...ladder(tree, route, acts),
-      make("h3", {}, `Found at level ${answer.level}`),
-      ...answer.hits.map((hit) => documentCard(hit, {
+      wayOf(route.way, acts), make("h3", {}, answer.level < tree.depth ? `Found at level ${answer.level}` : "Found"), ...readOf(answer, state.cover, acts),
+      ...answer.hits.map((hit, rank) => documentCard(hit, {
         score: hit.score.toFixed(3),
-        links: [["Show in the tree", () => acts.choose(hit.leaf)], ["Compare", () => acts.compare({ document: hit.id })]],
-        below: reasons(tree, hit, acts),
+        links: [["Show in the tree", () => acts.choose(hit.place)], ["Compare", () => acts.compare({ document: hit.id })]],
+        below: whyOf(hit.explanation, acts, rank === 0),
       })));
     acts.flowing(route, other);
   } catch (error) {

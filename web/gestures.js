@@ -1,7 +1,5 @@
 // Hands on the drawing: drag, wheel, pinch, click, and keys.
 
-import { levelOf, parentOf, rankOf } from "./view.js";
-
 export function listen(drawing) {
   const canvas = drawing.canvas, pointers = new Map();
   let travelled = 0, apart = null, sliding = false;
@@ -61,12 +59,12 @@ export function listen(drawing) {
 
 function pressed(drawing, event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const id = drawing.selected, level = levelOf(id), rank = rankOf(id);
+  const id = drawing.selected, { folding } = drawing;
   const moves = {
-    ArrowUp: () => (id > 0 ? parentOf(id) : null),
-    ArrowDown: () => (level < drawing.view.level ? 2 * id + 1 : null),
-    ArrowLeft: () => (rank > 0 ? id - 1 : null),
-    ArrowRight: () => (rank < 2 ** level - 1 ? id + 1 : null),
+    ArrowUp: () => (id > 0 ? folding.above(id) : null),
+    ArrowDown: () => folding.below(id, drawing.view.level),
+    ArrowLeft: () => folding.beside(id, -1),
+    ArrowRight: () => folding.beside(id, 1),
     Home: () => 0,
   };
   const acts = {

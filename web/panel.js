@@ -35,7 +35,7 @@ const fact = (value, name, title) => make("div", { title }, make("b", {}, value)
 function branchesOf(node, acts) {
   return make("div", { className: "branches" }, ...node.branches.map((branch, side) =>
     make("button", { type: "button", on: { click: () => acts.choose(branch.node, true) }, "aria-label": `${side ? "Right" : "Left"} branch: ${branch.label}, ${branch.documents} documents` },
-      make("small", {}, `${side ? "Right →" : "← Left"} · ${grouped(branch.documents)}`), make("b", {}, branch.label),
+      make("small", {}, `${side ? "Right →" : "← Left"} · ${grouped(branch.documents)}${acts.folding.folds[branch.node] ? " · says nothing new" : ""}`), make("b", {}, branch.label),
       make("small", {}, branch.apart.slice(0, 6).map((word) => word.text).join(" · ")))));
 }
 
@@ -48,14 +48,14 @@ export async function showNode(id, acts) {
     make("p", { className: "soft" }, id ? `Level ${node.level} · node ${node.node} · ${ordinal(node.rank + 1)} of ${grouped(2 ** node.level)}` : "The root · node 0"),
     make("h2", {}, node.label),
     make("p", {}, node.summary),
-    make("div", { className: "facts" }, fact(grouped(node.documents), "documents", "documents whose way comes by here"), fact(percent(node.mass), "mass", "share of all documents’ probability"),
-      node.queries === null ? null : fact(percent(node.queries), "queries", "share of all queries’ probability"),
+    make("div", { className: "facts" }, fact(grouped(node.documents), "documents", "documents whose place is below"), fact(percent(node.mass), "mass", "the documents’ mean chance of this node"),
+      node.queries === null ? null : fact(percent(node.queries), "queries", "the queries’ mean chance of this node"),
       fact(node.entropy.toFixed(1), "bits", "entropy of the mass over the leaves below: how far the subject still divides")),
   ];
   if (node.branches.length) parts.push(make("h3", {}, "Branches, and what sets them apart"), branchesOf(node, acts));
   if (node.keywords.length && id > 0) parts.push(make("h3", {}, "Keywords"), chips(node.keywords));
   if (id > 0) {
-    parts.push(make("h3", {}, "From general to specific"), make("ol", { className: "path" }, ...node.path.map((step) =>
+    parts.push(make("h3", {}, "From general to specific"), make("ol", { className: "path" }, ...node.path.filter((step) => step.node === id || acts.folding.shown(step.node)).map((step) =>
       make("li", {}, make("button", { type: "button", "aria-current": step.node === id ? "true" : null, on: { click: () => acts.choose(step.node, true) } }, step.label),
         step.node > 0 ? make("small", {}, step.keywords.join(" · ")) : null))));
   }
@@ -69,7 +69,7 @@ export async function showNode(id, acts) {
   }
   const follow = (found) => (acts.follow ? [["Follow through the tree", () => acts.follow(found.id)]] : []);
   if (node.typical.length && (id > 0 || offline)) {
-    parts.push(make("h3", {}, "Most typical documents"), ...node.typical.slice(0, 3).map((found) => documentCard(found, { score: percent(found.reach), scored: "share of the document that reaches this node", links: follow(found) })));
+    parts.push(make("h3", {}, "Most typical documents"), ...node.typical.slice(0, 3).map((found) => documentCard(found, { score: percent(found.reach), scored: "chance that the document belongs here", links: follow(found) })));
   }
   const list = make("div", { id: "documents" });
   if (!offline && node.documents) parts.push(make("h3", {}, "All documents here"), list);

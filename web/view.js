@@ -58,15 +58,16 @@ export class View {
   // The view in which a share of the leaves is in the middle.
   centred(share) { return this.bounded({ scale: this.scale, x: this.span / 2 - share * this.span * this.scale }); }
 
-  nodeAt(px, py) {
+  nodeAt(px, py, shown) {
     let best = null, near = 15 ** 2;
     for (let level = 0; level <= this.level; level++) {
       const y = this.down(level);
       if (Math.abs(y - py) > 15) continue;
       const rank = this.rankAt(level, px), [from, to] = this.seen(level);
       for (const r of [rank - 1, rank, rank + 1]) {
-        if (r < from || r > to) continue;
-        const id = 2 ** level - 1 + r, [x] = this.place(id), far = (x - px) ** 2 + (y - py) ** 2;
+        const id = 2 ** level - 1 + r;
+        if (r < from || r > to || !shown(id)) continue;
+        const [x] = this.place(id), far = (x - px) ** 2 + (y - py) ** 2;
         if (far < near) [best, near] = [id, far];
       }
     }

@@ -54,7 +54,7 @@ const checks = {
     return page;
   },
   async "breadcrumbs lead back"() {
-    const page = await opened("#node=7");
+    const page = await opened("#node=9");
     assert.equal(await page.locator("#crumbs button").count(), 4);
     await page.locator("#crumbs button").nth(1).click();
     await page.waitForFunction(() => location.hash.includes("node=1"));
@@ -96,8 +96,7 @@ const checks = {
     await page.waitForSelector("#answer .document");
     assert.equal(await page.locator("#answer .document").count(), 10);
     assert.match(await page.textContent("#answer .document .text"), /flood/);
-    await page.locator("#answer details summary").first().click();
-    assert.ok((await page.locator("#answer details").first().locator(".bar").count()) >= 1);
+    await page.screenshot({ path: join(pictures, "question.png") });
     assert.match(page.url(), /q=flood/);
     await page.locator("#answer .link", { hasText: "Compare" }).first().click();
     await page.waitForSelector("#answer h3:has-text('In common')");
@@ -112,6 +111,72 @@ const checks = {
     assert.deepEqual(both.wrong, []);
     await both.context().close();
     await page.screenshot({ path: join(pictures, "query.png") });
+    return page;
+  },
+  async "chances light the likely nodes and are told"() {
+    const page = await opened("#q=flood%20damage%20in%20the%20basement", { reducedMotion: "reduce" });
+    await page.waitForSelector("#answer .way .bar");
+    const steps = await page.locator("#answer .way .bar").evaluateAll((bars) => bars.map((bar) => [bar.firstElementChild.textContent, bar.querySelector("output").textContent]));
+    assert.ok(steps.length >= 1 && steps.every(([label, chance]) => label && /^[<>]?\d+%$/.test(chance)), JSON.stringify(steps));
+    assert.match(await page.textContent("#answer .way"), /measured on held-out pairs/);
+    await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
+    const [left, top, width, height] = await page.evaluate(() => { const box = document.getElementById("tree").getBoundingClientRect(); return [box.left, box.top, box.width, box.height]; });
+    const at = (level, share) => [left + 30 + (width - 60) * share, top + 30 + ((height - 66) * level) / 3];
+    // Around the likely node 2 and the unlikely node 1: how far colours are from the paper.
+    const ink = ([x, y]) => page.evaluate(([px, py]) => {
+      const canvas = document.getElementById("tree"), box = canvas.getBoundingClientRect(), ratio = canvas.width / box.width;
+      const { data } = canvas.getContext("2d").getImageData((px - box.left - 6) * ratio, (py - box.top - 4) * ratio, 12 * ratio, 8 * ratio);
+      let sum = 0;
+      for (let pixel = 0; pixel < data.length; pixel += 4) sum += 765 - data[pixel] - data[pixel + 1] - data[pixel + 2];
+      return sum / (data.length / 4);
+    }, [x, y]);
+    const likely = await ink(at(1, 0.75)), unlikely = await ink(at(1, 0.25));
+    assert.ok(likely > 4 * unlikely, `${likely} and ${unlikely}`);
+    await page.mouse.move(...at(1, 0.75));
+    await page.waitForSelector("#tip:not([hidden])");
+    assert.match(await page.textContent("#tip"), /% chance that the answer lies below/);
+    return page;
+  },
+  async "each hit is explained by parts that add up"() {
+    const page = await opened("#q=flood%20damage%20in%20the%20basement");
+    await page.waitForSelector("#answer .why");
+    const hit = page.locator("#answer .document").first();
+    assert.match(await hit.locator(".place").textContent(), /^Place: .+, where the answer is with a chance of .+%; on the question’s way/);
+    assert.match(await hit.locator(".common").textContent(), /In common at level 3: [<>]?\d+%/);
+    const shown = await hit.locator(".account").evaluate((account) => [...account.querySelectorAll("output")].map((output) => Number(output.textContent.replace("−", "-").replace(/[+= ]/g, ""))));
+    const sum = shown.slice(0, -1).reduce((all, part) => all + part, 0);
+    assert.ok(shown.length >= 3 && Math.abs(sum - shown.at(-1)) < 0.001 * shown.length, JSON.stringify(shown));
+    assert.equal(await hit.locator(".account .sum output").textContent(), `= ${await hit.locator(".score").textContent()}`);
+    const wide = await hit.locator(".stack i").evaluateAll((parts) => parts.reduce((all, part) => all + Number.parseFloat(part.style.width), 0));
+    assert.ok(wide > 0 && wide <= 100.01, `${wide} %`);
+    const second = page.locator("#answer .document").nth(1);
+    assert.ok(await second.locator(".account").isHidden());
+    await second.locator("details summary").click();
+    assert.ok(await second.locator(".account").isVisible());
+    await page.selectOption("#answer .read select", "0.9");
+    await page.waitForFunction(() => /of the documents were read; the answer is among them/.test(document.querySelector("#answer").textContent));
+    assert.match(page.url(), /cover=0.9/);
+    return page;
+  },
+  async "nodes that say nothing new are folded, and shown when asked for"() {
+    const page = await opened("#node=13");
+    const crumbs = () => page.locator("#crumbs button").count();
+    assert.equal(await crumbs(), 3);
+    await page.focus("#tree");
+    await page.keyboard.press("ArrowUp");
+    await page.waitForFunction(() => location.hash.includes("node=2"));
+    await page.goBack();
+    await page.check("#unfold");
+    assert.equal(await crumbs(), 4);
+    assert.match(page.url(), /all=1/);
+    await page.keyboard.press("Tab");
+    await page.focus("#tree");
+    await page.keyboard.press("ArrowUp");
+    await page.waitForFunction(() => location.hash.includes("node=6"));
+    const again = await opened("#node=13&all=1");
+    assert.equal(await again.locator("#crumbs button").count(), 4);
+    assert.ok(await again.isChecked("#unfold"));
+    await again.context().close();
     return page;
   },
   async "documents turn page by page"() {
@@ -185,7 +250,8 @@ const checks = {
       const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
       return [parsed.querySelectorAll("parsererror, script, img, foreignObject").length, parsed.querySelectorAll("circle").length];
     }, drawing);
-    assert.deepEqual(inside, [0, 15]);
+    // All nodes but those that say nothing new: 3, 6 and 11.
+    assert.deepEqual(inside, [0, 12]);
     const alone = await page.context().newPage();
     const wrong = [];
     alone.on("pageerror", (error) => wrong.push(String(error)));
@@ -193,6 +259,10 @@ const checks = {
     await alone.waitForSelector("#node h2");
     assert.match((await alone.textContent("#node h2")).toLowerCase(), /flood|basement/);
     assert.equal(await alone.locator("#node .path li").count(), 4);
+    await alone.goto(`${pathToFileURL(join(pictures, "tree.html"))}#node=13`);
+    await alone.waitForFunction(() => document.querySelectorAll("#node .path li").length === 3);
+    await alone.check("#unfold");
+    await alone.waitForFunction(() => document.querySelectorAll("#crumbs button").length === 4);
     await alone.goto(`${pathToFileURL(join(pictures, "tree.html"))}#node=10`);
     await alone.waitForFunction(() => document.querySelector("#node h2").textContent.startsWith("Named <script>"));
     assert.equal(await alone.locator("img").count(), 0);
@@ -205,6 +275,10 @@ const checks = {
     const wide = await page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(wide <= 390, `${wide} pixels wide`);
     await page.screenshot({ path: join(pictures, "phone.png") });
+    await page.goto(`${address}/#q=flood`);
+    await page.waitForSelector("#answer .why");
+    const panel = await page.evaluate(() => document.getElementById("side").scrollWidth);
+    assert.ok(panel <= 390, `a panel ${panel} pixels wide`);
     return page;
   },
 };

@@ -40,22 +40,15 @@ pub fn write_notes(index: &Index) -> Result<(), Error> {
     let (mut texts, mut places): (Vec<String>, Vec<LeafId>) = (Vec::new(), Vec::new());
     for hit in snapshot.hits() {
         let document = snapshot.document(&hit)?;
-        texts.push(joined(&document.title, &document.text));
+        texts.push(document.words());
         places.push(snapshot.place(&hit));
     }
     if texts.iter().all(String::is_empty) {
         return Ok(());
     }
-    let made = Notes::new(&texts, &places, snapshot.shape().depth).map_err(|e| Error::Notes(e.to_string()))?;
+    let made =
+        Notes::new(&texts, &places, snapshot.shape().depth).map_err(|e| Error::Notes(e.to_string()))?;
     let mut writer = index.writer()?;
     writer.set_notes(serde_json::to_vec(&made).map_err(|error| Error::Notes(error.to_string()))?)?;
     Ok(writer.commit()?)
-}
-
-/// A title and a text as one.
-pub(crate) fn joined(title: &str, text: &str) -> String {
-    match title {
-        "" => text.to_owned(),
-        title => format!("{title}. {text}"),
-    }
 }

@@ -6,7 +6,7 @@
 
 use retreever_index::{Document, Index, Shape};
 use retreever_server::{Explorer, Guard, Limits, Listener, RouteError, serve};
-use retreever_tree::{Assignments, Depth, Nesting, NodeId};
+use retreever_tree::{Assignments, Depth, Nesting, NodeId, Routing};
 use serde_json::json;
 use std::time::Instant;
 
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [depth, documents, port] = arguments[..] else { return Err("give DEPTH DOCUMENTS PORT".into()) };
     let depth = Depth::new(depth.try_into()?).ok_or("this depth is not one of a tree")?;
     let dir = tempfile::tempdir()?;
-    let index = Index::create(dir.path(), Shape { depth, nesting: Nesting::Nested })?;
+    let index = Index::create(dir.path(), Shape { depth, nesting: Nesting::Nested }, Routing::same(depth))?;
     let mut writer = index.writer()?;
     for start in (0..documents).step_by(CHUNK) {
         let (mut items, mut rows) = (Vec::new(), Vec::new());

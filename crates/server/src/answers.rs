@@ -2,24 +2,20 @@
 
 use crate::explorer::{Explorer, Found};
 use crate::{Error, Result};
-use retreever_index::{Document, Explanation};
+use retreever::{Explanation, Way};
+use retreever_index::{Answer, Document};
 use retreever_inspect::NodeReport;
 use retreever_inspect::clusters::Agreement;
 use retreever_inspect::keywords::Keyword;
 use retreever_inspect::levels::LevelReport;
-use retreever_tree::{Assignments, Level, NodeId};
+use retreever_tree::{Level, NodeId, Routed};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 
 /// Characters of a text in a list; the whole text is asked for by id.
 const EXCERPT: usize = 700;
 /// Keywords of a node in the answer about the whole tree.
 const GLANCE: usize = 6;
-/// Nodes that are named in the explanation of a hit.
-const SHARES: usize = 24;
-/// The level of the subjects that a score is summed by.
-const SUBJECTS: usize = 4;
 
 /// The whole tree at a glance.
 #[derive(Serialize)]
@@ -28,6 +24,8 @@ pub(crate) struct TreeAnswer<'a> {
     depth: usize,
     documents: usize,
     can_route: bool,
+    /// Whether routing chances were measured on held-out pairs.
+    calibrated: bool,
     has_queries: bool,
     fields: Vec<FieldAnswer<'a>>,
     levels: &'a [LevelReport],
@@ -47,6 +45,8 @@ struct GlanceAnswer<'a> {
     summary: &'a str,
     keywords: Vec<&'a str>,
     documents: usize,
+    /// Whether the label says nothing new under its parent.
+    folded: bool,
     mass: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     queries: Option<f64>,
@@ -58,11 +58,13 @@ impl<'a> TreeAnswer<'a> {
     /// The tree of an explorer.
     pub(crate) fn new(explorer: &'a Explorer) -> Self {
         let inspection = &explorer.inspection;
+        let notes = explorer.notes();
         let glance = |report: &'a NodeReport| GlanceAnswer {
             label: &report.label,
             summary: &report.summary,
             keywords: report.keywords.iter().take(GLANCE).map(|word| word.text.as_str()).collect(),
             documents: report.documents,
+            folded: notes.folds(report.node),
             mass: round(report.mass),
             queries: report.queries.map(round),
             top: inspection
@@ -76,6 +78,7 @@ impl<'a> TreeAnswer<'a> {
             depth: inspection.depth().get(),
             documents: inspection.documents.len(),
             can_route: explorer.can_route(),
+            calibrated: explorer.routing().is_calibrated(),
             has_queries: inspection.queries.is_some(),
             fields: inspection
                 .fields
@@ -274,72 +277,53 @@ pub(crate) struct DocumentsAnswer {
     pub(crate) documents: Vec<DocumentAnswer>,
 }
 
-/// How much of an item reaches each node, in breadth-first order, and where it mostly goes.
+/// How likely the answer to an item is below each node, in breadth-first order, and where it most likely is.
 #[derive(Serialize)]
 pub(crate) struct RouteAnswer {
     leaf: NodeId,
     reach: Vec<f32>,
+    way: Way,
 }
 
 impl RouteAnswer {
-    pub(crate) fn new(item: &Assignments) -> Self {
-        let row = item.row(0);
-        let reach = row.nodes().into_iter().map(|p| (p * 1e6).round() / 1e6).collect();
-        Self { leaf: row.leaf().node(item.depth()), reach }
+    pub(crate) fn new(routed: &Routed, way: Way) -> Self {
+        let reach = routed.nodes().iter().map(|p| (p * 1e6).round() / 1e6).collect();
+        Self { leaf: routed.leaf().node(routed.depth()), reach, way }
     }
 }
 
 /// What a query finds, and why.
 #[derive(Serialize)]
 pub(crate) struct SearchAnswer {
-    pub(crate) level: Level,
-    pub(crate) hits: Vec<HitAnswer>,
+    level: Level,
+    share_read: f64,
+    /// The chance that the answer is among the documents that were read, where it is known.
+    cover: Option<f64>,
+    hits: Vec<HitAnswer>,
 }
 
-/// A document found. `shares` and `others` sum to `score`.
+impl SearchAnswer {
+    pub(crate) fn new(level: Level, answer: &Answer, found: Vec<Found>) -> Self {
+        let hits = found.into_iter().map(HitAnswer::new).collect();
+        Self { level, share_read: round(answer.share_read), cover: answer.cover.map(round), hits }
+    }
+}
+
+/// A document found.
 #[derive(Serialize)]
 pub(crate) struct HitAnswer {
     score: f64,
     #[serde(flatten)]
     document: DocumentAnswer,
-    /// The last node that the ways of query and document share.
-    parting: NodeId,
-    /// The leaf where the document's way ends.
-    leaf: NodeId,
-    /// What the subjects carried: the same score by nodes of a general level, the largest first.
-    subjects: Vec<(NodeId, f64)>,
-    /// What the leading nodes carried.
-    shares: Vec<(NodeId, f64)>,
-    /// What all other nodes carried.
-    others: f64,
+    /// The leaf that holds the document.
+    place: NodeId,
+    explanation: Explanation,
 }
 
 impl HitAnswer {
-    pub(crate) fn new(Found { document, hit, explanation, leaf, parting }: Found) -> Self {
-        let rest = explanation.shares.iter().skip(SHARES).map(|share| share.score).sum();
-        Self {
-            score: hit.score,
-            document: DocumentAnswer::excerpt(document),
-            parting,
-            leaf,
-            subjects: subjects(&explanation),
-            shares: explanation.shares.iter().take(SHARES).map(|share| (share.node, share.score)).collect(),
-            others: rest,
-        }
+    fn new(Found { document, hit, explanation, place }: Found) -> Self {
+        Self { score: hit.score, document: DocumentAnswer::excerpt(document), place, explanation }
     }
-}
-
-/// The shares summed by their ancestors at the level of [`SUBJECTS`], or above.
-fn subjects(explanation: &Explanation) -> Vec<(NodeId, f64)> {
-    let mut sums: BTreeMap<NodeId, f64> = BTreeMap::new();
-    for share in &explanation.shares {
-        let steps = share.node.path();
-        let subject = steps.take_while(|node| node.level().get() <= SUBJECTS).last().unwrap_or(share.node);
-        *sums.entry(subject).or_default() += share.score;
-    }
-    let mut sums: Vec<(NodeId, f64)> = sums.into_iter().collect();
-    sums.sort_by(|a, b| b.1.total_cmp(&a.1));
-    sums
 }
 
 /// One node as JSON, as `/api/node/{id}` answers it.

@@ -1,8 +1,7 @@
 //! The JSON API: what may be asked, checked against the limits.
 
-use crate::answers::{
-    DocumentAnswer, DocumentsAnswer, HitAnswer, NodeAnswer, RouteAnswer, SearchAnswer, TreeAnswer,
-};
+use crate::answers::{DocumentAnswer, DocumentsAnswer, NodeAnswer, RouteAnswer, SearchAnswer, TreeAnswer};
+use crate::explorer::Wanted;
 use crate::serve::{Limits, Shared};
 use crate::{Error, Explorer, Result};
 use axum::Router;
@@ -88,6 +87,7 @@ struct Item {
     document: Option<String>,
     k: Option<usize>,
     level: Option<u8>,
+    cover: Option<f64>,
 }
 
 impl Item {
@@ -109,8 +109,10 @@ impl Item {
 }
 
 async fn route(State(shared): State<Arc<Shared>>, Query(item): Query<Item>) -> Result<Response> {
-    let body =
-        shared.work(move |explorer, limits| encode(&RouteAnswer::new(&item.assignment(explorer, limits)?)));
+    let body = shared.work(move |explorer, limits| {
+        let (routed, way) = explorer.way(&item.assignment(explorer, limits)?)?;
+        encode(&RouteAnswer::new(&routed, way))
+    });
     Ok(json(body.await?))
 }
 
@@ -125,9 +127,10 @@ async fn search(State(shared): State<Arc<Shared>>, Query(item): Query<Item>) -> 
                 .filter(|level| *level != Level::ROOT)
                 .ok_or_else(|| Error::Request(format!("level {level} is not one of 1 to {depth}")))?,
         };
+        let cover = item.cover.map(chance).transpose()?;
         let query = item.assignment(explorer, limits)?;
-        let hits = explorer.search(&query, k, level)?.into_iter().map(HitAnswer::new).collect();
-        encode(&SearchAnswer { level, hits })
+        let (answer, found) = explorer.search(&query, &Wanted { k, level, cover })?;
+        encode(&SearchAnswer::new(level, &answer, found))
     });
     Ok(json(body.await?))
 }
@@ -137,4 +140,12 @@ fn within(what: &str, value: usize, most: usize) -> Result<usize> {
         return Ok(value);
     }
     Err(Error::Request(format!("{what} is {value}; it can be 1 to {most}")))
+}
+
+/// A chance that documents can be read for.
+fn chance(cover: f64) -> Result<f64> {
+    if cover > 0.0 && cover <= 1.0 {
+        return Ok(cover);
+    }
+    Err(Error::Request(format!("cover is {cover}; it can be a chance above 0 and at most 1")))
 }

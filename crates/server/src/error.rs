@@ -12,6 +12,9 @@ pub enum Error {
     /// The index could not be read.
     #[error(transparent)]
     Index(#[from] retreever_index::Error),
+    /// An answer could not be explained.
+    #[error(transparent)]
+    Explain(#[from] retreever::Error),
     /// The corpus could not be inspected.
     #[error(transparent)]
     Inspect(#[from] retreever_inspect::Error),

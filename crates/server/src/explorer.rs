@@ -1,12 +1,14 @@
 //! What the server knows: the documents, the inspection, and the way from a text to an assignment.
 
 use crate::{Error, Result};
-use retreever_index::{Document, Explanation, Hit, Query, Snapshot};
+use retreever::{Explainer, Explanation, Way};
+use retreever_index::{Answer, Document, Hit, Mode, Opening, Query, Snapshot};
 use retreever_inspect::llm::{self, Budget, Chat, Estimate, Outcome};
-use retreever_inspect::{Corpus, Inspection, Queries};
-use retreever_tree::{Assignments, Level, NodeId};
+use retreever_inspect::{Corpus, Inspection, Notes, Queries};
+use retreever_tree::{Assignments, Level, NodeId, Routed, Routing};
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// What went wrong on the way.
 pub type RouteError = Box<dyn std::error::Error + Send + Sync>;
@@ -36,15 +38,22 @@ pub(crate) struct Found {
     pub(crate) document: Document,
     pub(crate) hit: Hit,
     pub(crate) explanation: Explanation,
-    /// Where the document's way ends.
-    pub(crate) leaf: NodeId,
-    /// The last node that the ways of query and document share.
-    pub(crate) parting: NodeId,
+    /// The leaf that holds the document.
+    pub(crate) place: NodeId,
+}
+
+/// What is found.
+pub(crate) struct Wanted {
+    pub(crate) k: usize,
+    /// The level to compare at.
+    pub(crate) level: Level,
+    /// The chance with which the answer must be among the documents that are read; all are read if nothing is said.
+    pub(crate) cover: Option<f64>,
 }
 
 /// An index, inspected and ready to answer.
 pub struct Explorer {
-    /// What is said about the nodes.
+    /// What is said about the nodes. Changes count until the first request is answered.
     pub inspection: Inspection,
     /// What the corpus is called.
     pub name: String,
@@ -53,6 +62,7 @@ pub struct Explorer {
     hits: Vec<Hit>,                // one a document, in the order of the inspection
     numbers: HashMap<String, u32>, // the document of an id
     queries: Vec<String>,
+    notes: OnceLock<Notes>, // the inspection's
 }
 
 impl Explorer {
@@ -70,24 +80,26 @@ impl Explorer {
         for (number, hit) in hits.iter().enumerate() {
             rows.extend(snapshot.assignment(hit)?);
             let document = snapshot.document(hit)?;
+            texts.push(document.words());
             numbers.insert(document.id, number as u32);
             metadata.push(document.metadata);
-            texts.push(joined(&document.title, &document.text));
         }
         let documents = Assignments::new(shape.depth, shape.nesting, rows)?;
         let queries = known.as_ref().map(|k| Queries { texts: &k.texts, assignments: &k.assignments });
-        let inspection =
-            Inspection::new(&Corpus { texts: &texts, documents: &documents, queries, metadata: &metadata })?;
+        let corpus = Corpus {
+            texts: &texts,
+            documents: &documents,
+            routing: snapshot.routing(),
+            queries,
+            metadata: &metadata,
+        };
+        let inspection = Inspection::new(&corpus)?;
         let queries = known.map(|known| known.texts).unwrap_or_default();
-        Ok(Self { inspection, name, snapshot, route, hits, numbers, queries })
+        Ok(Self { inspection, name, snapshot, route, hits, numbers, queries, notes: OnceLock::new() })
     }
 
     fn texts(&self) -> Result<Vec<String>> {
-        let texts = self.hits.iter().map(|hit| {
-            let document = self.snapshot.document(hit)?;
-            Ok(joined(&document.title, &document.text))
-        });
-        texts.collect()
+        self.hits.iter().map(|hit| Ok(self.snapshot.document(hit)?.words())).collect()
     }
 
     /// Some documents, evenly taken, and where they are.
@@ -115,6 +127,7 @@ impl Explorer {
         observer: &mut dyn FnMut(&Outcome),
     ) -> Result<Outcome> {
         let texts = self.texts()?;
+        self.notes = OnceLock::new();
         Ok(llm::name(&mut self.inspection, &texts, (chat, cache), budget, observer))
     }
 
@@ -147,23 +160,38 @@ impl Explorer {
         Ok(Assignments::new(shape.depth, shape.nesting, row)?)
     }
 
+    /// How assignments are read as places and chances.
+    pub(crate) fn routing(&self) -> &Routing {
+        self.snapshot.routing()
+    }
+
+    /// Labels of the inspection, and which nodes say nothing new.
+    pub(crate) fn notes(&self) -> &Notes {
+        self.notes.get_or_init(|| self.inspection.notes())
+    }
+
+    /// How likely the answer to a query is below each node, and where it goes.
+    pub(crate) fn way(&self, query: &Assignments) -> Result<(Routed, Way)> {
+        let explainer = Explainer::with_notes(&self.snapshot, self.notes())?;
+        Ok((self.routing().read(query.row(0)), explainer.way(query.row(0))))
+    }
+
     /// The nearest documents of an assignment, with the reasons.
-    pub(crate) fn search(&self, query: &Assignments, k: usize, level: Level) -> Result<Vec<Found>> {
-        let (shape, end) = (self.snapshot.shape(), query.row(0).leaf().node(query.depth()));
-        let query = Query { level: Some(level), ..Query::new(query.row(0), k) };
+    pub(crate) fn search(&self, query: &Assignments, wanted: &Wanted) -> Result<(Answer, Vec<Found>)> {
+        let mode = wanted.cover.map_or(Mode::Exact, |cover| Mode::Leaves(Opening::Cover(cover)));
+        let query = Query { level: Some(wanted.level), mode, ..Query::new(query.row(0), wanted.k) };
         let answer = self.snapshot.search(&query)?;
+        let explainer = Explainer::with_notes(&self.snapshot, self.notes())?;
         let found = answer.hits.iter().map(|hit| {
-            let row = Assignments::new(shape.depth, shape.nesting, self.snapshot.assignment(hit)?)?;
-            let leaf = row.row(0).leaf().node(shape.depth);
             Ok(Found {
                 document: self.snapshot.document(hit)?,
                 hit: *hit,
-                explanation: self.snapshot.explain(&query, hit)?,
-                leaf,
-                parting: leaf.common_ancestor(end),
+                explanation: explainer.explain(&query, hit)?,
+                place: self.snapshot.place(hit).node(self.inspection.depth()),
             })
         });
-        found.collect()
+        let found = found.collect::<Result<_>>()?;
+        Ok((answer, found))
     }
 
     /// The document of a number of the inspection.
@@ -183,12 +211,5 @@ impl Explorer {
             return Err(Error::NotFound(format!("there is no node {node}: the last one is {last}")));
         }
         Ok(node)
-    }
-}
-
-fn joined(title: &str, text: &str) -> String {
-    match title {
-        "" => text.to_owned(),
-        title => format!("{title}. {text}"),
     }
 }

@@ -9,16 +9,23 @@ use retreever_tree::NodeId;
 use serde_json::{Value, json};
 
 /// Modules after those that they import.
-const MODULES: [(&str, &str); 11] = [
+const MODULES: [(&str, &str); 18] = [
     ("/view.js", include_str!("../../../web/view.js")),
     ("/api.js", include_str!("../../../web/api.js")),
     ("/elements.js", include_str!("../../../web/elements.js")),
+    ("/chance.js", include_str!("../../../web/chance.js")),
     ("/colour.js", include_str!("../../../web/colour.js")),
+    ("/folding.js", include_str!("../../../web/folding.js")),
+    ("/edges.js", include_str!("../../../web/edges.js")),
+    ("/nodes.js", include_str!("../../../web/nodes.js")),
+    ("/labels.js", include_str!("../../../web/labels.js")),
     ("/drawing.js", include_str!("../../../web/drawing.js")),
     ("/gestures.js", include_str!("../../../web/gestures.js")),
     ("/picture.js", include_str!("../../../web/picture.js")),
     ("/panel.js", include_str!("../../../web/panel.js")),
     ("/finder.js", include_str!("../../../web/finder.js")),
+    ("/way.js", include_str!("../../../web/way.js")),
+    ("/why.js", include_str!("../../../web/why.js")),
     ("/flow.js", include_str!("../../../web/flow.js")),
     ("/main.js", include_str!("../../../web/main.js")),
 ];

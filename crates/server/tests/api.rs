@@ -4,7 +4,7 @@ mod served;
 
 use retreever_server::{Error, Guard, Listener, Token};
 use serde_json::Value;
-use served::{HOSTILE, Served};
+use served::{FOLDED_NODE, HOSTILE, HOSTILE_NODE, Served};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -34,7 +34,11 @@ fn every_call_answers() {
     assert_eq!((tree["depth"].as_u64(), tree["documents"].as_u64()), (Some(3), Some(96)));
     assert_eq!(tree["nodes"].as_array().unwrap().len(), 15);
     assert_eq!(tree["fields"][0]["name"], "kind");
-    assert_eq!(tree["can_route"], true);
+    assert_eq!((&tree["can_route"], &tree["calibrated"]), (&Value::Bool(true), &Value::Bool(true)));
+    assert_eq!(
+        (&tree["nodes"][0]["folded"], &tree["nodes"][FOLDED_NODE]["folded"]),
+        (&false.into(), &true.into())
+    );
 
     let node = json(&served, "/api/node/1");
     assert_eq!(node["path"].as_array().unwrap().len(), 2);
@@ -53,20 +57,49 @@ fn every_call_answers() {
     assert!(json(&served, "/api/documents?id=d3")["text"].as_str().unwrap().contains("<script>"));
 
     let route = json(&served, "/api/route?q=flood%20damage");
-    assert_eq!((route["leaf"].as_u64(), route["reach"].as_array().unwrap().len()), (Some(11), 15));
+    let reach: Vec<f64> =
+        route["reach"].as_array().unwrap().iter().map(|chance| chance.as_f64().unwrap()).collect();
+    assert_eq!((route["leaf"].as_u64(), reach.len()), (Some(11), 15));
+    // Read twice as sure as it was given: the weights are 2.05 of flood damage, 1.05 of fire damage, and 0.05 elsewhere.
+    assert!(reach[2] > 0.97 && (reach[11] / reach[12] - (2.05f64 / 1.05).powi(2)).abs() < 0.01, "{reach:?}");
+    let steps = route["way"]["steps"].as_array().unwrap();
+    assert_eq!(steps.last().unwrap()["node"], 11);
+    for step in steps {
+        let (node, chance) = (step["node"].as_u64().unwrap() as usize, step["chance"].as_f64().unwrap());
+        assert!(
+            (chance - reach[node]).abs() < 1e-5 && step["label"] == tree["nodes"][node]["label"],
+            "{step}"
+        );
+    }
 
     let found = json(&served, "/api/search?q=flood%20damage&k=3");
+    assert_eq!((found["share_read"].as_f64(), found["cover"].as_f64()), (Some(1.0), Some(1.0)));
     let hits = found["hits"].as_array().unwrap();
     assert_eq!(hits.len(), 3);
+    let sum = |list: &Value, name: &str| -> f64 {
+        list.as_array().unwrap().iter().map(|part| part[name].as_f64().unwrap()).sum()
+    };
     for hit in hits {
-        let shares: f64 =
-            hit["shares"].as_array().unwrap().iter().map(|share| share[1].as_f64().unwrap()).sum();
-        let all = shares + hit["others"].as_f64().unwrap();
-        assert!((all - hit["score"].as_f64().unwrap()).abs() < 1e-6, "{hit}");
-        let subjects: f64 =
-            hit["subjects"].as_array().unwrap().iter().map(|share| share[1].as_f64().unwrap()).sum();
-        assert!((subjects - hit["score"].as_f64().unwrap()).abs() < 1e-6, "{hit}");
+        assert_eq!(hit["place"], 11);
+        let why = &hit["explanation"];
+        let number = |value: &Value| value.as_f64().unwrap();
+        let account = &why["account"];
+        let all =
+            number(&account["average"]) + sum(&account["subjects"], "adds") + number(&account["others"]);
+        assert!((all - number(&hit["score"])).abs() < 1e-5, "{hit}");
+        let common = &why["common"];
+        let all = sum(&common["nodes"], "common") + number(&common["others"]);
+        assert!((all - number(&common["share"])).abs() < 1e-9, "{hit}");
     }
+    // Names that were given to nodes are used in explanations, too.
+    let named = json(&served, "/api/route?q=auto%20liability%20claim%20driver");
+    let steps = named["way"]["steps"].as_array().unwrap();
+    assert_eq!(steps.last().unwrap()["node"], HOSTILE_NODE);
+    assert!(steps.last().unwrap()["label"].as_str().unwrap().starts_with("Named"));
+
+    let covered = json(&served, "/api/search?q=flood%20damage&k=3&cover=0.9");
+    assert!(covered["share_read"].as_f64().unwrap() < 0.5 && covered["cover"].as_f64().unwrap() >= 0.9);
+    assert_eq!(covered["hits"][0]["id"], found["hits"][0]["id"]);
     assert_eq!(json(&served, "/api/search?document=d3&level=1")["level"], 1);
     assert_eq!(json(&served, "/api")["openapi"], "3.1.0");
 }
@@ -128,6 +161,7 @@ fn answers_are_as_the_description_says() {
         ("/api/route?q=flood", "/api/route"),
         ("/api/search?q=flood", "/api/search"),
         ("/api/search?document=d3&level=2&k=5", "/api/search"),
+        ("/api/search?q=flood&cover=0.8", "/api/search"),
     ] {
         let schema =
             &described["paths"][call]["get"]["responses"]["200"]["content"]["application/json"]["schema"];
@@ -148,6 +182,8 @@ fn what_is_out_of_bounds_is_refused() {
         ("/api/documents?id=nobody", 404),
         ("/api/search?q=life&k=101", 400),
         ("/api/search?q=life&k=0", 400),
+        ("/api/search?q=life&cover=0", 400),
+        ("/api/search?q=life&cover=1.5", 400),
         ("/api/search?q=life&level=4", 400),
         ("/api/search?q=%20", 400),
         ("/api/search", 400),

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use retreever::{Assignments, BadLines, Dataset, Retriever, Role, SavedTree};
 use retreever_data::formats::beir;
 use retreever_data::{Document, Embeddings, Ragged, Split};
+use retreever_inspect::Places;
 use retreever_inspect::census::Census;
 use retreever_inspect::congruence::{TreeCongruence, Vectors, congruence};
 use retreever_server::{Explorer, Known, Route, RouteError};
@@ -18,11 +19,11 @@ use std::sync::Arc;
 pub(super) struct Source {
     /// The index.
     #[arg(long)]
-    index: PathBuf,
+    pub(super) index: PathBuf,
     /// Data whose training queries show where users ask; without it, the data that the tree was trained on, if it is
     /// still there.
     #[arg(long)]
-    data: Option<PathBuf>,
+    pub(super) data: Option<PathBuf>,
     /// A file of queries instead: one a line, or JSONL with `text`.
     #[arg(long, value_name = "FILE", conflicts_with = "data")]
     queries: Option<PathBuf>,
@@ -98,9 +99,8 @@ impl Opened {
     pub(super) fn census(&self, file: &Path) -> Result<Census> {
         let texts = of_file(file, self.most_queries.max(1))?;
         let known = known(&self.retriever, texts)?;
-        Ok(Census::new(
-            &known.ok_or_else(|| anyhow!("there are no queries in {}", file.display()))?.assignments,
-        ))
+        let known = known.ok_or_else(|| anyhow!("there are no queries in {}", file.display()))?;
+        Ok(Census::new(&known.assignments, self.retriever.index().routing()))
     }
 
     /// Whether documents that part late are alike to the encoder.
@@ -117,7 +117,8 @@ impl Opened {
         let mut pooled = Ragged::new(embedded.width());
         (0..embedded.len()).for_each(|item| embedded.append_pooled(item, &mut pooled));
         let vectors = Vectors { width: pooled.width(), values: pooled.pooled() };
-        Ok(congruence(&Census::new(&assignments), vectors, PAIRS, SEED))
+        let places = Places::routed(&assignments, self.retriever.index().routing());
+        Ok(congruence(&places, vectors, PAIRS, SEED))
     }
 }
 

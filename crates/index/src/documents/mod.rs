@@ -39,6 +39,14 @@ impl Document {
     pub fn new(id: impl Into<String>, text: impl Into<String>) -> Self {
         Self { id: id.into(), text: text.into(), ..Self::default() }
     }
+
+    /// Title and text as one, as sentences of their own: what labels and keywords are taken from.
+    pub fn words(&self) -> String {
+        match self.title.as_str() {
+            "" => self.text.clone(),
+            title => format!("{title}. {}", self.text),
+        }
+    }
 }
 
 /// The fields of the store.

@@ -26,6 +26,7 @@ use retreever_index::{Hit, Parts, Query, Snapshot};
 use retreever_inspect::Notes;
 use retreever_tree::{Assignment, Depth, Level, Nesting, NodeId, Routed};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The level at which a person can survey what two items have in common: 64 nodes.
@@ -36,13 +37,16 @@ const SUBJECTS: usize = 4;
 const WORTH: f32 = 0.2;
 /// Nodes and subjects that are named, at most; the rest is summed.
 const NAMED: usize = 5;
-/// What a node or a subject must hold of a score to be named.
+/// What a node must hold to be named.
 const TELLING: f64 = 0.01;
+/// The share of all that subjects add or take away which one must have to be named, and the least that it must add.
+const HEARD: f64 = 0.05;
+const LEAST: f64 = 0.0005;
 
 /// Explains the answers of one snapshot.
 pub struct Explainer<'a> {
     snapshot: &'a Snapshot,
-    notes: Option<Notes>,
+    notes: Option<Cow<'a, Notes>>,
     average: Vec<f32>,
 }
 
@@ -75,6 +79,8 @@ pub struct Way {
 pub struct Parting {
     /// The last node of the question's way that the document lies below.
     pub node: NodeId,
+    /// Whether that is the end of the way.
+    pub on_way: bool,
     /// Its label.
     pub label: String,
     /// The chance that the answer lies below it.
@@ -156,7 +162,13 @@ pub struct Explanation {
 impl<'a> Explainer<'a> {
     /// Reads what explanations need: labels and the average document.
     pub fn new(snapshot: &'a Snapshot) -> Result<Self, Error> {
-        Ok(Self { snapshot, notes: notes(snapshot)?, average: snapshot.average()? })
+        Ok(Self { snapshot, notes: notes(snapshot)?.map(Cow::Owned), average: snapshot.average()? })
+    }
+
+    /// With other labels than those of the index: those of an inspection, or of a language model. A
+    /// node that they leave out is called by its number.
+    pub fn with_notes(snapshot: &'a Snapshot, notes: &'a Notes) -> Result<Self, Error> {
+        Ok(Self { snapshot, notes: Some(Cow::Borrowed(notes)), average: snapshot.average()? })
     }
 
     /// The label of a node; empty in an index without texts.
@@ -168,9 +180,8 @@ impl<'a> Explainer<'a> {
     pub fn way(&self, question: Assignment<'_>) -> Way {
         let routing = self.snapshot.routing();
         let routed = routing.read(question);
-        let worth = |level: &Level| routed.chance(routed.likeliest(*level)) >= WORTH;
-        let last = routed.depth().levels().take_while(worth).last().unwrap_or(Level::ROOT.below());
-        let end = routed.likeliest(last);
+        let end = end_of_way(&routed);
+        let last = end.level();
         let mut others: Vec<NodeId> =
             last.nodes().filter(|node| *node != end && routed.chance(*node) >= WORTH / 2.0).collect();
         others.sort_by(|a, b| routed.chance(*b).total_cmp(&routed.chance(*a)));
@@ -205,12 +216,13 @@ impl<'a> Explainer<'a> {
     }
 
     fn parting(&self, asked: &Routed, place: NodeId) -> Parting {
-        let node = asked.leaf().node(asked.depth()).common_ancestor(place);
+        let end = end_of_way(asked);
+        let node = end.common_ancestor(place);
         let level = upper(asked.depth(), READABLE);
         let place = place.ancestor(level.max(node.level())).unwrap_or(place);
         let labelled = |node| (self.label(node).to_owned(), asked.chance(node));
         let ((label, chance), (place_label, place_chance)) = (labelled(node), labelled(place));
-        Parting { node, label, chance, place, place_label, place_chance }
+        Parting { node, on_way: node == end, label, chance, place, place_label, place_chance }
     }
 
     fn common(&self, asked: &Routed, placed: &Routed) -> Common {
@@ -247,7 +259,9 @@ impl<'a> Explainer<'a> {
             .map(|(node, adds)| Subject { node, label: self.label(node).to_owned(), adds })
             .collect();
         subjects.sort_by(|a, b| b.adds.abs().total_cmp(&a.adds.abs()).then(a.node.cmp(&b.node)));
-        let rest = subjects.split_off(subjects.iter().take(NAMED).filter(|s| s.adds.abs() >= TELLING).count());
+        let moved: f64 = subjects.iter().map(|subject| subject.adds.abs()).sum();
+        let heard = |subject: &&Subject| subject.adds.abs() >= LEAST.max(HEARD * moved);
+        let rest = subjects.split_off(subjects.iter().take(NAMED).filter(heard).count());
         let score = |losses: &[(NodeId, f64)]| 1.0 - losses.iter().map(|(_, loss)| loss).sum::<f64>();
         Account {
             score: score(&losses),
@@ -256,6 +270,13 @@ impl<'a> Explainer<'a> {
             others: rest.iter().map(|subject| subject.adds).sum(),
         }
     }
+}
+
+/// The node at which the likeliest way ends: the likeliest of the lowest level that is worth saying.
+fn end_of_way(routed: &Routed) -> NodeId {
+    let worth = |level: &Level| routed.chance(routed.likeliest(*level)) >= WORTH;
+    let last = routed.depth().levels().take_while(worth).last().unwrap_or(Level::ROOT.below());
+    routed.likeliest(last)
 }
 
 /// What two items lose of the score 1: at each split above `level` where levels nest, else at each node of `level`.
@@ -307,7 +328,8 @@ mod tests {
             Nesting::Nested => vec![depth.leaves()],
             Nesting::PerLevel => depth.levels().map(Level::width).collect(),
         };
-        let rows = (0..count).flat_map(|_| widths.iter().flat_map(|w| level(*w)).collect::<Vec<_>>()).collect();
+        let rows =
+            (0..count).flat_map(|_| widths.iter().flat_map(|w| level(*w)).collect::<Vec<_>>()).collect();
         Assignments::new(depth, nesting, rows).unwrap()
     }
 
@@ -342,6 +364,9 @@ mod tests {
                     let common: f64 = why.common.nodes.iter().map(|n| n.common).sum();
                     assert!((common + why.common.others - why.common.share).abs() < 1e-12);
                     assert!(why.parting.chance >= why.parting.place_chance - 1e-6);
+                    let end = explainer.way(query.assignment).steps.last().unwrap().node;
+                    assert!(end.is_under(why.parting.node));
+                    assert_eq!(why.parting.on_way, why.parting.place.is_under(end));
                 }
             }
             let way = explainer.way(asked.row(0));

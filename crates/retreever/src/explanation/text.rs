@@ -65,7 +65,7 @@ impl Display for Parting {
         let place = Named(self.place, &self.place_label);
         write!(f, "place: {place}, where the answer is with a chance of {}", Percent(self.place_chance.into()))?;
         match self.node {
-            node if node.level() >= self.place.level() => write!(f, "; on the question's way"),
+            _ if self.on_way => write!(f, "; on the question's way"),
             NodeId::ROOT => write!(f, "; off the question's way from the first split on"),
             node => {
                 let last = Named(node, &self.label);

@@ -3,7 +3,7 @@
 
 use retreever_index::{Document, Index, Shape};
 use retreever_server::{Explorer, Guard, Known, Limits, Listener, Route, RouteError, serve};
-use retreever_tree::{Assignments, Depth, Nesting};
+use retreever_tree::{Assignments, CoverPoint, Depth, Nesting, Routing};
 use serde_json::json;
 use std::net::SocketAddr;
 
@@ -30,6 +30,15 @@ fn depth() -> Depth {
     Depth::new(3).unwrap()
 }
 
+/// The node that is called like its parent, and so says nothing new.
+pub(crate) const FOLDED_NODE: usize = 6;
+
+/// Chances twice as sure as assignments, as if measured.
+pub(crate) fn routing() -> Routing {
+    let point = |chance, opened| CoverPoint { chance, opened };
+    Routing { sharpening: vec![2.0; 3], cover: vec![point(0.5, 0.4), point(0.9, 0.8)] }
+}
+
 /// Mostly in the leaf whose subject shares the most words.
 struct ByWords;
 
@@ -53,7 +62,8 @@ pub(crate) struct Served {
 impl Served {
     pub(crate) fn start(guard: Guard) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let index = Index::create(dir.path(), Shape { depth: depth(), nesting: Nesting::Nested }).unwrap();
+        let shape = Shape { depth: depth(), nesting: Nesting::Nested };
+        let index = Index::create(dir.path(), shape, routing()).unwrap();
         let mut writer = index.writer().unwrap();
         let mut documents = Vec::new();
         let mut rows = Vec::new();
@@ -89,6 +99,7 @@ impl Served {
         named.summary = HOSTILE.to_owned();
         named.keywords[0].text = HOSTILE.to_owned();
         named.apart[0].text = HOSTILE.to_owned();
+        explorer.inspection.nodes[FOLDED_NODE].label = explorer.inspection.nodes[2].label.clone();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();

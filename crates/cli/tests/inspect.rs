@@ -4,7 +4,7 @@
 use retreever_data::Ragged;
 use retreever_data::embeddings::save;
 use retreever_index::{Document, Index, Shape};
-use retreever_tree::{Assignments, Depth, Nesting};
+use retreever_tree::{Assignments, Depth, Nesting, Routing};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -43,7 +43,10 @@ impl Home {
 
     fn index(&self) {
         let depth = Depth::new(2).unwrap();
-        let index = Index::create(&self.path("index"), Shape { depth, nesting: Nesting::Nested }).unwrap();
+        let index = {
+            let shape = Shape { depth, nesting: Nesting::Nested };
+            Index::create(&self.path("index"), shape, Routing::same(depth)).unwrap()
+        };
         let (mut documents, mut rows) = (Vec::new(), Vec::new());
         for number in 0..48 {
             let leaf = number % 4;

@@ -36,6 +36,7 @@ pub fn steps_within(
     let size = config.batch.clamp(2, set.train.len());
     let mut random = Random::new(config.seed, 0);
     let mut times = Vec::new();
+    learner.prepare(Progress { step: 0, total: TIMED }, set, config.seed);
     for step in 0..TIMED {
         let start = Instant::now();
         let pairs: Vec<_> = (0..size).map(|_| set.train[random.below(set.train.len())]).collect();

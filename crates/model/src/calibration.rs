@@ -1,22 +1,25 @@
 //! Calibration: routing temperatures such that the probability of a node is the chance that the answer lies below it.
 //!
-//! Held-out pairs say where answers are: in the likeliest leaf of each answering document. At every node on the way to it the
-//! query's split should have sent the query the same way, with the probability that it claims. For each level of splits one
-//! factor is fitted by maximum likelihood, `sum log sigmoid(+- factor * logit)`, which is concave in the factor. Places depend on
-//! the factors, so this is repeated. In the end the curve of cover is measured: how much probability the leaves that are opened
-//! before the answer's hold together, leaf included.
+//! Held-out pairs say where answers are: in the likeliest leaf of each answering document. From the root on, the factor of each
+//! level of splits is chosen so that the likeliest nodes of the queries claim on average what is found: the share of pairs whose
+//! document lies below the query's likeliest node of the next level. A larger factor claims more. Places depend on the factors,
+//! so this is repeated. In the end the curve of cover is measured: how much probability the leaves that are opened before the
+//! answer's hold together, leaf included.
 
 use rayon::prelude::*;
 use retreever_data::Pair;
-use retreever_tree::{Assignments, CoverPoint, LeafId, Nesting, NodeId, Routed, Routing};
+use retreever_tree::{Assignments, CoverPoint, LeafId, Level, Nesting, NodeId, Routed, Routing};
+use std::collections::BTreeMap;
 
 /// Fewer pairs than this calibrate nothing.
 pub(crate) const FEW: usize = 50;
-/// Rounds of placing and fitting.
+/// Rounds of placing and choosing factors.
 const ROUNDS: usize = 3;
 /// The range in which a factor is looked for, beside the one before.
-const RANGE: (f64, f64) = (0.05, 20.0);
-/// Answers with which the factor before counts: a level of which pairs tell little keeps it.
+const RANGE: (f64, f64) = (0.02, 50.0);
+/// Halvings of that range, as a ratio.
+const HALVINGS: usize = 20;
+/// Pairs for which the factor before claims what is found: a level of which pairs tell little keeps about its factor.
 const PRIOR: f64 = 5.0;
 /// Points of the curve of cover.
 const CHANCES: [f64; 14] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99];
@@ -34,53 +37,122 @@ pub(crate) fn calibrate(
     }
     let mut routing = Routing { cover: Vec::new(), ..start.clone() };
     for _ in 0..ROUNDS {
-        let places = places(&routing, documents);
-        let leanings = leanings(queries, &places, pairs);
-        for (factor, leanings) in routing.sharpening.iter_mut().zip(&leanings) {
-            *factor = fit(f64::from(*factor), leanings) as f32;
-        }
+        let mut queries = Queries::new(queries, &places(&routing, documents), pairs);
+        routing.sharpening.iter_mut().for_each(|factor| *factor = queries.descend(*factor));
     }
     routing.cover = cover(&routing, queries, &places(&routing, documents), pairs);
     routing
 }
 
 fn places(routing: &Routing, documents: &Assignments) -> Vec<LeafId> {
-    (0..documents.len()).into_par_iter().map(|item| routing.read(documents.row(item)).leaf()).collect()
+    (0..documents.len()).into_par_iter().map(|item| routing.leaf(documents.row(item))).collect()
 }
 
-/// For each level of splits: how far each pair's query leans, in comparing logits, to the side of its answer, at the node
-/// on the answer's way.
-fn leanings(queries: &Assignments, places: &[LeafId], pairs: &[Pair]) -> Vec<Vec<f32>> {
-    let depth = queries.depth();
-    let of_pair = |pair: &Pair| -> Vec<f32> {
-        let nodes = queries.row(pair.query as usize).nodes();
-        let way: Vec<NodeId> = places[pair.document as usize].node(depth).path().collect();
-        way.windows(2).map(|step| leaning(&nodes, step[0], step[1])).collect()
-    };
-    let by_pair: Vec<Vec<f32>> = pairs.par_iter().map(of_pair).collect();
-    (0..depth.get()).map(|level| by_pair.iter().map(|way| way[level]).collect()).collect()
+/// Queries on their way down the tree.
+struct Queries {
+    level: Level,
+    queries: Vec<Asked>,
 }
 
-fn leaning(nodes: &[f32], node: NodeId, child: NodeId) -> f32 {
-    let share = |node: NodeId| nodes[node.index()].max(f32::MIN_POSITIVE).ln();
-    let logit = share(node.left()) - share(node.right());
-    if child == node.left() { logit } else { -logit }
+/// A query whose answers are known.
+struct Asked {
+    /// Comparing logits of all splits.
+    logits: Vec<f32>,
+    /// Routing probabilities of the nodes of the present level.
+    chances: Vec<f32>,
+    /// The leaves of its answers.
+    answers: Vec<NodeId>,
 }
 
-/// The factor of greatest likelihood: of `log sigmoid(factor x)`, whose slope `x sigmoid(-factor x)` falls in the factor. The factor
-/// before counts as [`PRIOR`] further answers that it fits.
-fn fit(before: f64, leanings: &[f32]) -> f64 {
-    let slope = |factor: f64| {
-        let of_answers: f64 =
-            leanings.iter().map(|x| f64::from(*x) / (1.0 + (factor * f64::from(*x)).exp())).sum();
-        of_answers - PRIOR * (factor / before).ln() / before
-    };
-    let (mut low, mut high) = (before * RANGE.0, before * RANGE.1);
-    for _ in 0..50 {
-        let middle = (low * high).sqrt();
-        if slope(middle) > 0.0 { low = middle } else { high = middle }
+/// What likeliest nodes claim and what is found below them, summed over pairs.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    claimed: f64,
+    found: f64,
+    pairs: f64,
+}
+
+impl Queries {
+    fn new(queries: &Assignments, places: &[LeafId], pairs: &[Pair]) -> Self {
+        let depth = queries.depth();
+        let mut answers: BTreeMap<usize, Vec<NodeId>> = BTreeMap::new();
+        for pair in pairs {
+            let place = places[pair.document as usize].node(depth);
+            answers.entry(pair.query as usize).or_default().push(place);
+        }
+        let answers: Vec<_> = answers.into_iter().collect();
+        let asked = |(query, answers): (usize, Vec<NodeId>)| {
+            let nodes = queries.row(query).nodes();
+            let mass = |node: NodeId| nodes[node.index()].max(f32::MIN_POSITIVE).ln();
+            let splits = (0..depth.splits() as u32).map(NodeId::new);
+            let logits = splits.map(|node| mass(node.left()) - mass(node.right())).collect();
+            Asked { logits, chances: vec![1.0], answers }
+        };
+        Self { level: Level::ROOT, queries: answers.into_par_iter().map(asked).collect() }
     }
-    (low * high).sqrt()
+
+    /// Chooses the factor of the present level and goes down to the next one.
+    fn descend(&mut self, before: f32) -> f32 {
+        let prior = self.sums(before);
+        let wanting = |factor: f64| {
+            let Sums { claimed, found, pairs } = self.sums(factor as f32);
+            let claimed = claimed / pairs;
+            claimed * (pairs + PRIOR) < found + PRIOR * prior.claimed / pairs
+        };
+        let (mut low, mut high) = (f64::from(before) * RANGE.0, f64::from(before) * RANGE.1);
+        for _ in 0..HALVINGS {
+            let middle = (low * high).sqrt();
+            if wanting(middle) { low = middle } else { high = middle }
+        }
+        let factor = (low * high).sqrt() as f32;
+        let level = self.level;
+        self.queries.par_iter_mut().for_each(|query| query.chances = query.below(level, factor));
+        self.level = level.below();
+        factor
+    }
+
+    /// Claims and finds at the next level, with this factor at the present one.
+    fn sums(&self, factor: f32) -> Sums {
+        let of_query = |query: &Asked| {
+            let (chance, node) = query.likeliest(self.level, factor);
+            let found = query.answers.iter().filter(|answer| answer.is_under(node)).count();
+            let pairs = query.answers.len() as f64;
+            Sums { claimed: f64::from(chance) * pairs, found: found as f64, pairs }
+        };
+        let all: Vec<Sums> = self.queries.par_iter().map(of_query).collect();
+        all.into_iter().fold(Sums::default(), |a, b| Sums {
+            claimed: a.claimed + b.claimed,
+            found: a.found + b.found,
+            pairs: a.pairs + b.pairs,
+        })
+    }
+}
+
+impl Asked {
+    /// The likeliest node of the level below `level`, and its probability.
+    fn likeliest(&self, level: Level, factor: f32) -> (f32, NodeId) {
+        let mut best = (-1.0, NodeId::ROOT);
+        for ((node, chance), logit) in level.nodes().zip(&self.chances).zip(&self.logits[level.start()..]) {
+            // A node is never less likely than its children.
+            if *chance > best.0 {
+                let here = chance * sigmoid(factor * logit.abs());
+                if here > best.0 {
+                    best = (here, if *logit >= 0.0 { node.left() } else { node.right() });
+                }
+            }
+        }
+        best
+    }
+
+    /// The probabilities of the level below `level`.
+    fn below(&self, level: Level, factor: f32) -> Vec<f32> {
+        let splits = self.chances.iter().zip(&self.logits[level.start()..]);
+        splits.flat_map(|(chance, logit)| [factor, -factor].map(|f| chance * sigmoid(f * logit))).collect()
+    }
+}
+
+fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + (-x).exp())
 }
 
 /// The curve of cover.

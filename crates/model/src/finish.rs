@@ -2,7 +2,7 @@
 //!
 //! 1. Keep: weights are interpolated between the initial and the final ones, as near to the initial ones as validation does
 //!    not get significantly worse. Twenty thousand pairs teach what holds for them alone, too.
-//! 2. Plant the lower splits in the trained space, and measure the comparing temperatures there.
+//! 2. Turn the upper levels towards the halves of the documents in the trained space, and plant the lower ones there.
 //! 3. Calibrate the routing temperatures on the held-out pairs.
 //! 4. Score what is saved.
 
@@ -25,7 +25,7 @@ const MOST: f64 = 0.005;
 pub(crate) fn finish(tree: &mut Tree, start: &Parameters, set: TrainingSet<'_>, seed: u64) -> Finished {
     let validation = Validation::draw(set.dev, set.documents.len(), DECISION, seed);
     let share = if validation.is_empty() { 1.0 } else { keep(tree, start, set, &validation) };
-    tree.plant_below(set.documents, seed);
+    tree.turn(set.documents, seed);
     tree.calibrate(set.queries, set.documents, set.dev);
     let score = (!validation.is_empty())
         .then(|| mean(&validation.scores(&mut Leaves(tree), set.queries, set.documents)));

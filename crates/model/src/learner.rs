@@ -55,6 +55,12 @@ pub trait Learner {
     /// What it reads of an item; batches need hold no more.
     fn reads(&self) -> Reads;
 
+    /// What is done before a step, with a look at the whole training set. Depends on these arguments and the parameters alone,
+    /// so that an interrupted run can be taken up.
+    fn prepare(&mut self, progress: Progress, set: TrainingSet<'_>, seed: u64) {
+        let _ = (progress, set, seed);
+    }
+
     /// Brings the parameters back within their bounds.
     fn settle(&mut self);
 

@@ -5,6 +5,10 @@
 //! see the embedding evenly and still point where documents part. Each node then cuts its documents at the widest gap along
 //! its direction: the cut with the least sum of squares on both sides, neither with less than [`CHILD`] of the documents.
 //!
+//! When a space has been trained in front of the splits, they are planted again below the upper levels, and each upper level is
+//! turned: its directions stay within the space that they span together, which the tree's loss has shaped, and point along
+//! the halves of the documents as far as that space allows. To soft comparisons only the space of a level matters.
+//!
 //! Directions are at right angles in blocks. The upper levels form the first block. Few directions cannot see all of an
 //! embedding, so these stay within as many principal directions of the documents. The next block fills what the upper one
 //! leaves out, as far as whole levels fit into the width. Further levels are blocks by themselves, in parts if need be.
@@ -25,14 +29,16 @@ const FEW: usize = 4;
 const CLUSTERED: usize = 5000;
 /// Starts of 2-means; the best result counts.
 const RESTARTS: usize = 4;
+/// Logits with a smaller standard deviation are taken to be all alike.
+const SMALLEST: f32 = 1e-4;
 /// Rounds of Lloyd's algorithm from each start.
 const ROUNDS: usize = 15;
 
-/// The splits of a tree: a logit is `direction . z + bias`.
+/// The splits of a tree: a logit is `direction . z + bias`. Directions all have the same length.
 #[derive(Clone, Debug)]
 pub struct Frame {
     width: usize,
-    /// `[splits, width]`, of length 1.
+    /// `[splits, width]`.
     pub directions: Vec<f32>,
     /// `[splits]`.
     pub biases: Vec<f32>,
@@ -76,16 +82,37 @@ impl Frame {
         frame
     }
 
-    /// The same below the first block, which stays as it is.
-    pub(crate) fn plant_below(&mut self, depth: Depth, upper: usize, rows: &[f32], seed: u64) {
+    /// Turns each level of the first block within the space of its directions, cuts anew, and plants the levels below.
+    pub(crate) fn turn(&mut self, depth: Depth, upper: usize, rows: &[f32], seed: u64) {
         let mut planting = Planting::new(depth, rows, self.width, seed);
         let first = first_block(depth, upper, self.width);
-        planting.descend(0..first, self);
+        let levels = depth.levels().map(|below| (below.start() / 2)..below.start());
+        for level in levels.take_while(|level| level.end <= first) {
+            let span = self.directions[level.start * self.width..level.end * self.width].to_vec();
+            planting.block(level, Within::Space(&span), self);
+        }
         planting.below(first, self);
     }
 
+    /// The same splits with directions of length 1.
+    pub(crate) fn at_length_1(mut self) -> Self {
+        let length = dot(self.direction(0), self.direction(0)).sqrt().max(f32::MIN_POSITIVE);
+        self.divide(length);
+        self
+    }
+
+    /// The same splits with logits whose standard deviation over these rows is 1, on the mean of all splits.
+    pub(crate) fn at_deviation_1(mut self, rows: &[f32]) -> Self {
+        self.divide(self.mean_deviation(rows).max(SMALLEST));
+        self
+    }
+
+    fn divide(&mut self, by: f32) {
+        self.directions.iter_mut().chain(&mut self.biases).for_each(|x| *x /= by);
+    }
+
     /// The standard deviation of logits of these rows, on the mean of all splits.
-    pub(crate) fn mean_deviation(&self, rows: &[f32]) -> f32 {
+    fn mean_deviation(&self, rows: &[f32]) -> f32 {
         let (items, splits) = (rows.len() / self.width, self.biases.len());
         let directions = Mat::new(&self.directions, splits, self.width);
         let (mut sums, mut squares) = (vec![0.0f64; splits], vec![0.0f64; splits]);
@@ -240,16 +267,6 @@ impl<'a> Planting<'a> {
         (-cut, sides(group, &along, cut))
     }
 
-    /// Sends documents down nodes whose cuts are known.
-    fn descend(&mut self, nodes: Range<usize>, frame: &Frame) {
-        for node in nodes {
-            let group = std::mem::take(&mut self.groups[node]);
-            let along = self.along(&group, frame.direction(node));
-            let [left, right] = sides(&group, &along, -frame.biases[node]);
-            (self.groups[node], self.groups[2 * node + 1], self.groups[2 * node + 2]) = (group, left, right);
-        }
-    }
-
     fn along(&self, group: &[u32], direction: &[f32]) -> Vec<f32> {
         let row = |item: &u32| &self.rows[*item as usize * self.width..][..self.width];
         group.iter().map(|item| dot(row(item), direction)).collect()
@@ -396,7 +413,7 @@ mod tests {
             "the second block goes on beside the first"
         );
         let mut planting = Planting::new(depth(4), &rows, 8, 1);
-        planting.descend(0..15, &frame);
+        planting.cut(0..15, &mut frame.clone());
         for (leaf, group) in planting.groups[3..7].iter().enumerate() {
             let classes: Vec<u32> = group.iter().map(|document| document % 4).collect();
             assert!(classes.len() == 100 && classes.iter().all(|class| *class == classes[0]), "{leaf}");
@@ -423,13 +440,28 @@ mod tests {
     }
 
     #[test]
-    fn the_first_block_stays_when_the_others_are_planted_anew() {
+    fn upper_levels_turn_within_their_spaces() {
         let (rows, other) = (clusters(200, 8), clusters(300, 8));
         let mut frame = Frame::plant(depth(4), 2, &rows, 8, 1);
         let before = frame.clone();
-        frame.plant_below(depth(4), 2, &other[800..], 1);
-        assert_eq!(frame.directions[..3 * 8], before.directions[..3 * 8]);
-        assert_eq!(frame.biases[..3], before.biases[..3]);
+        frame.turn(depth(4), 2, &other[800..], 1);
+        for level in [0..1, 1..3] {
+            let rows = level.start * 8..level.end * 8;
+            let mut rest = frame.directions[rows.clone()].to_vec();
+            assert!(largest_angle(&rest, 8) < 1e-3);
+            remove(&mut rest, &before.directions[rows], 8);
+            assert!(rest.iter().all(|x| x.abs() < 1e-3), "{level:?}: {rest:?}");
+        }
         assert_ne!(frame.directions, before.directions);
+    }
+
+    #[test]
+    fn logits_get_a_deviation_of_1() {
+        let rows = clusters(200, 8);
+        let frame = Frame::plant(depth(4), 2, &rows, 8, 1);
+        let scaled = frame.clone().at_deviation_1(&rows);
+        assert!((scaled.mean_deviation(&rows) - 1.0).abs() < 1e-3);
+        let back = scaled.at_length_1();
+        assert!(frame.directions.iter().zip(&back.directions).all(|(a, b)| (a - b).abs() < 1e-5));
     }
 }

@@ -5,11 +5,11 @@ use crate::propagation::PropagationConfig;
 use crate::scale::ScaleConfig;
 use crate::schedule::{LearningRate, Levels, Weighting};
 use crate::split::{CrossAttentionConfig, PlantedConfig, SplitConfig};
+use crate::temperature::Temperatures;
 use crate::train::TrainConfig;
 use crate::tree::{Tree, TreeConfig};
 use crate::tree_learner::{Losses, TreeLearner};
 use crate::trunk::TrunkConfig;
-use retreever_data::Embeddings;
 use retreever_tree::Depth;
 use serde::{Deserialize, Serialize};
 
@@ -85,22 +85,26 @@ impl Recipe {
         }
     }
 
-    /// A tree that is trained by this recipe, planted in the documents where its directions do not learn.
-    pub fn learner(&self, config: TreeConfig, seed: u64, documents: &dyn Embeddings) -> TreeLearner {
-        let mut tree = Tree::new(config, seed);
-        tree.plant(documents, seed);
-        TreeLearner::new(tree, Losses { levels: self.levels, cosine: self.cosine })
+    /// A tree that is trained by this recipe.
+    pub fn learner(&self, config: TreeConfig, seed: u64) -> TreeLearner {
+        TreeLearner::new(Tree::new(config, seed), Losses { levels: self.levels, cosine: self.cosine })
     }
 
     /// The tree of this recipe for embeddings of this width.
     pub fn tree(&self, width: usize, depth: Depth) -> TreeConfig {
+        let temperatures = match &self.split {
+            SplitConfig::Planted(PlantedConfig { deviation, growth, .. }) => {
+                Some(Temperatures::planted(depth, *deviation, *growth))
+            }
+            _ => None,
+        };
         TreeConfig {
             width,
             depth,
             split: self.split.clone(),
             propagation: self.propagation.clone(),
             scale: self.scale,
-            temperatures: None,
+            temperatures,
         }
     }
 

@@ -17,15 +17,14 @@ pub struct Temperatures {
 }
 
 impl Temperatures {
-    /// Temperatures that give logits of this mean standard deviation the wished one: for comparing `deviation` at the last level
-    /// of splits, each level `growth` times the one above; for routing the same at every level.
-    pub(crate) fn fitted(depth: Depth, found: f32, deviation: f64, growth: f64) -> Self {
-        let found = f64::from(found.max(f32::MIN_POSITIVE));
+    /// Temperatures for logits whose standard deviation is 1. For comparing they make it `deviation` at the last level of splits,
+    /// and at each level `growth` times that of the one above; for routing the same at every level.
+    pub(crate) fn planted(depth: Depth, deviation: f64, growth: f64) -> Self {
         let levels = depth.get() as i32;
-        let compare = (0..levels).map(|level| (found / (deviation * growth.powi(level + 1 - levels))) as f32);
+        let compare = (0..levels).map(|level| (1.0 / (deviation * growth.powi(level + 1 - levels))) as f32);
         Self {
             compare: compare.collect(),
-            route: vec![(found / ROUTING_DEVIATION) as f32; depth.get()],
+            route: vec![(1.0 / ROUTING_DEVIATION) as f32; depth.get()],
             cover: Vec::new(),
         }
     }
@@ -84,8 +83,8 @@ mod tests {
     #[test]
     fn logits_get_the_wished_deviation() {
         let depth = Depth::new(3).unwrap();
-        let temperatures = Temperatures::fitted(depth, 0.1, 0.8, 2.0);
-        let mut logits = vec![0.1; 7];
+        let temperatures = Temperatures::planted(depth, 0.8, 2.0);
+        let mut logits = vec![1.0; 7];
         temperatures.compare(&mut logits, 7);
         let expected = [0.2, 0.4, 0.4, 0.8, 0.8, 0.8, 0.8];
         assert!(logits.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{logits:?}");
@@ -103,10 +102,10 @@ mod tests {
     #[test]
     fn what_cannot_divide_is_refused() {
         let depth = Depth::new(2).unwrap();
-        let mut temperatures = Temperatures::fitted(depth, 0.1, 0.8, 2.0);
+        let mut temperatures = Temperatures::planted(depth, 0.8, 2.0);
         temperatures.compare[1] = 0.0;
         assert!(temperatures.check(depth).unwrap_err().contains("`compare`"));
-        let short = Temperatures { route: vec![1.0], ..Temperatures::fitted(depth, 0.1, 0.8, 2.0) };
+        let short = Temperatures { route: vec![1.0], ..Temperatures::planted(depth, 0.8, 2.0) };
         assert!(short.check(depth).unwrap_err().contains("`route`"));
     }
 }

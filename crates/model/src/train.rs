@@ -142,6 +142,7 @@ pub fn train(
 
     while state.step < config.steps {
         let progress = Progress { step: state.step, total: config.steps };
+        learner.prepare(progress, set, config.seed);
         let pairs = batches.at(state.step);
         batch.clear();
         pairs.iter().for_each(|pair| set.queries.append(pair.query as usize, &mut batch));

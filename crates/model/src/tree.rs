@@ -89,6 +89,9 @@ impl TreeConfig {
                     "planted splits need product propagation: choose another split function".to_owned()
                 );
             }
+            if self.temperatures.is_none() {
+                return Err("planted splits need `temperatures`".to_owned());
+            }
         }
         if let Some(temperatures) = &self.temperatures {
             temperatures.check(self.depth)?;
@@ -209,8 +212,8 @@ impl Tree {
             .map_or_else(|| Routing::same(self.config.depth), Temperatures::routing)
     }
 
-    /// Plants all directions and cuts in the documents, and fits the temperatures to them; see [`crate::planting`]. Trees whose
-    /// directions are learned stay as they are.
+    /// Plants all directions and cuts in the documents; see [`crate::planting`]. Trees whose directions are learned stay as they
+    /// are.
     ///
     /// # Panics
     /// If the documents are of another width.
@@ -218,24 +221,16 @@ impl Tree {
         let Some(PlantedConfig { upper, .. }) = self.config.planted().cloned() else { return };
         let rows = self.sample(documents);
         let frame = Frame::plant(self.config.depth, upper, &rows, self.config.width, seed);
-        self.split.set_frame(&mut self.params, &frame);
-        self.fit_temperatures(&frame, &rows);
+        self.split.set_frame(&mut self.params, &frame.at_deviation_1(&rows));
     }
 
-    /// Plants the directions and cuts below the upper levels anew, where the trunk has learned.
-    pub(crate) fn plant_below(&mut self, documents: &dyn Embeddings, seed: u64) {
+    /// Turns the upper levels and plants the others anew, where the trunk has learned.
+    pub(crate) fn turn(&mut self, documents: &dyn Embeddings, seed: u64) {
         let Some(PlantedConfig { upper, .. }) = self.config.planted().cloned() else { return };
-        let Some(mut frame) = self.split.frame(&self.params) else { return };
-        let rows = self.sample(documents);
-        frame.plant_below(self.config.depth, upper, &rows, seed);
-        self.split.set_frame(&mut self.params, &frame);
-        self.fit_temperatures(&frame, &rows);
-    }
-
-    fn fit_temperatures(&mut self, frame: &Frame, rows: &[f32]) {
-        let Some(PlantedConfig { deviation, growth, .. }) = self.config.planted() else { return };
-        let (depth, found) = (self.config.depth, frame.mean_deviation(rows));
-        self.config.temperatures = Some(Temperatures::fitted(depth, found, *deviation, *growth));
+        let Some(frame) = self.split.frame(&self.params) else { return };
+        let (rows, mut frame) = (self.sample(documents), frame.at_length_1());
+        frame.turn(self.config.depth, upper, &rows, seed);
+        self.split.set_frame(&mut self.params, &frame.at_deviation_1(&rows));
     }
 
     /// Calibrates the routing temperatures on pairs that were not trained on.
@@ -270,12 +265,16 @@ impl Tree {
         rows.collect()
     }
 
-    /// Sets what was learned to `share` of the way from `start` to `last`. The scales of the loss stay those of `last`.
+    /// Sets what was learned to `share` of the way from `start` to `last`. The scales of the loss and planted splits stay those
+    /// of `last`.
     pub(crate) fn interpolate(&mut self, start: &Parameters, last: &Parameters, share: f32) {
         let values =
             start.as_slice().iter().zip(last.as_slice()).map(|(start, last)| start + share * (last - start));
         self.params.as_mut_slice().iter_mut().zip(values).for_each(|(value, to)| *value = to);
         self.scale.copy(last, &mut self.params);
+        if let Some(frame) = self.split.frame(last) {
+            self.split.set_frame(&mut self.params, &frame);
+        }
     }
 
     /// The loss of a batch whose first half are queries and second half their contexts; its gradient is added to

@@ -3,7 +3,7 @@
 use crate::finish::{self, Space};
 use crate::learner::{Finished, Learner, Lesson, Reads, Similarity};
 use crate::parameters::Parameters;
-use crate::schedule::Levels;
+use crate::schedule::{Levels, Progress};
 use crate::train::TrainingSet;
 use crate::tree::{Step, Tree, Workspace};
 use crate::validate::Represent;
@@ -22,6 +22,15 @@ impl From<Levels> for Losses {
     fn from(levels: Levels) -> Self {
         Self { levels, cosine: 0.0 }
     }
+}
+
+/// The share of the steps after which a planted tree is planted again: the space that its splits look at has changed most by
+/// then, and learns from there on in front of directions that stay.
+const PLANT_AGAIN: f64 = 0.2;
+
+/// Whether planted trees are planted before this step.
+fn planted_before(progress: Progress) -> bool {
+    progress.step == 0 || progress.step == (PLANT_AGAIN * progress.total as f64) as u64
 }
 
 /// A tree, its losses, and where it started.
@@ -64,6 +73,12 @@ impl Learner for TreeLearner {
         self.tree.config().split.reads()
     }
 
+    fn prepare(&mut self, progress: Progress, set: TrainingSet<'_>, seed: u64) {
+        if planted_before(progress) {
+            self.tree.plant(set.documents, seed);
+        }
+    }
+
     fn settle(&mut self) {
         self.tree.clamp_scale();
     }
@@ -79,7 +94,7 @@ impl Learner for TreeLearner {
 
     fn learn(&mut self, batch: &Ragged, lesson: Lesson<'_>, grads: &mut Parameters) -> f64 {
         let levels = self.losses.levels.at(self.tree.config().learning(), lesson.progress, lesson.seed);
-        if lesson.progress.step == 0 {
+        if lesson.progress.step == 0 || self.start.is_some() && planted_before(lesson.progress) {
             self.tree.fit_scale(batch, lesson.mask, &mut self.room);
         }
         let step = Step {

@@ -2,7 +2,7 @@
 
 use retreever_data::{Embeddings, Pair, Ragged};
 use retreever_model::schedule::{LearningRate, Levels, Progress, Weighting};
-use retreever_model::split::{CrossAttentionConfig, PlantedConfig};
+use retreever_model::split::CrossAttentionConfig;
 use retreever_model::{
     Adapter, AdapterConfig, Checkpoint, Control, End, Event, Learner, Lesson, ModelError, PropagationConfig,
     Random, Recipe, SavedTree, ScaleConfig, SplitConfig, State, Step, TrainConfig, TrainingSet, Tree,
@@ -127,7 +127,7 @@ fn recipe() -> Recipe {
 }
 
 fn learner() -> TreeLearner {
-    recipe().learner(recipe().tree(WIDTH, Depth::new(5).unwrap()), 1, &items(120, 2, 0.3))
+    recipe().learner(recipe().tree(WIDTH, Depth::new(5).unwrap()), 1)
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
     // A tree as deep as there are documents for, with everything else as the recipe says.
     let (recipe, seed) = (Recipe::laptop(), 7);
     let tree = recipe.tree(made::WIDTH, depth_for(data.corpus.len()));
-    let mut learner = recipe.learner(tree, seed, material.set().documents);
+    let mut learner = recipe.learner(tree, seed);
 
     let config = recipe.training(100, seed);
     let mut state = State::new(&learner, &config);

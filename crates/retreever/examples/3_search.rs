@@ -4,7 +4,7 @@
 
 mod made;
 
-use retreever::{Fusion, Guarantee, Mode, Opening, Query, Retriever};
+use retreever::{Explainer, Fusion, Guarantee, Mode, Opening, Query, Retriever};
 use std::error::Error;
 
 pub(crate) fn main() -> Result<(), Box<dyn Error>> {
@@ -21,11 +21,10 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
         println!("{:.3}  {}", hit.score, snapshot.document(hit)?.text);
     }
 
-    // Why: the score is exactly the sum of what each node carried.
-    let best = &answer.hits[0];
-    let why = snapshot.explain(&query, best)?;
-    let sum: f64 = why.shares.iter().map(|share| share.score).sum();
-    println!("{:.3} is the sum over {} leaves; the ways part at node {}", sum, why.shares.len(), why.parting);
+    // Why: where the question goes, what both have in common, and an exact account of the score.
+    let explainer = Explainer::new(&snapshot)?;
+    println!("{}", explainer.way(query.assignment));
+    println!("{}", explainer.explain(&query, &answer.hits[0])?);
 
     // Only the likeliest leaves, until a tenth of the documents is read.
     let some = Query { mode: Mode::Leaves(Opening::Read(0.1)), ..query.clone() };

@@ -58,7 +58,7 @@
 //! # let recipe = Recipe::laptop();
 //! # let config = recipe.training(30, 7);
 //! # let tree = recipe.tree(26, depth_for(data.corpus.len()));
-//! # let mut learner = recipe.learner(tree, 7, material.set().documents);
+//! # let mut learner = recipe.learner(tree, 7);
 //! # let mut state = State::new(&learner, &config);
 //! # train(&mut learner, material.set(), &config, &mut state, &mut |_| Control::Continue)?;
 //! # let training = serde_json::to_value(&config)?;
@@ -81,7 +81,7 @@
 //!
 //! let (recipe, set) = (Recipe::laptop(), material.set());
 //! let config = recipe.training(600, 7); // steps, seed
-//! let mut learner = recipe.learner(recipe.tree(set.documents.width(), depth_for(set.documents.len())), 7, set.documents);
+//! let mut learner = recipe.learner(recipe.tree(set.documents.width(), depth_for(set.documents.len())), 7);
 //! let mut state = State::new(&learner, &config);
 //! train(&mut learner, set, &config, &mut state, &mut |_| Control::Continue)?;
 //! let (encoder_record, training) = (serde_json::to_value(&material.encoder)?, serde_json::to_value(&config)?);

@@ -4,7 +4,7 @@
 //! ([`Nesting::Nested`]). With path-consistency each level is scored on its own; every level's row is kept,
 //! normalised to sum to 1 ([`Nesting::PerLevel`]), and no level bounds another.
 
-use crate::{Depth, LeafId, Level};
+use crate::{Depth, Level};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -179,9 +179,6 @@ pub struct Assignment<'a> {
     row: &'a [f32],
 }
 
-/// How much a split counts beside the one above it, where an item is given one place.
-const NEXT_LEVEL: f32 = std::f32::consts::FRAC_1_SQRT_2;
-
 impl<'a> Assignment<'a> {
     /// A row as it is stored.
     ///
@@ -238,39 +235,6 @@ impl<'a> Assignment<'a> {
             }
         }
         nodes
-    }
-
-    /// How much each leaf attracts the item: the sum, over the splits on the way to it, of how far the item leans that way.
-    /// A split leans by the difference of its branches' shares, and counts the root of a half of the one above: where splits
-    /// grow by the root of 2 a level, all are heard alike.
-    ///
-    /// Where splits are soft, probabilities are for comparing items, not for placing one: hundreds of leaves share it, and
-    /// the strong splits next to the leaves decide which is the likeliest. Of the splits above, which tell the general
-    /// subject, little is left in that; here they are heard.
-    pub fn pull(&self) -> Vec<f32> {
-        let nodes = self.nodes();
-        let (mut pull, mut below) = (vec![0.0f32], Vec::new());
-        let mut weight = 1.0;
-        for level in self.depth.levels() {
-            let children = nodes[level.start()..][..level.width()].as_chunks::<2>().0;
-            below.resize(level.width(), 0.0);
-            for ((out, pull), [left, right]) in
-                below.as_chunks_mut::<2>().0.iter_mut().zip(&pull).zip(children)
-            {
-                let lean = weight * (left - right) / (left + right).max(f32::MIN_POSITIVE);
-                *out = [pull + lean, pull - lean];
-            }
-            std::mem::swap(&mut pull, &mut below);
-            weight *= NEXT_LEVEL;
-        }
-        pull
-    }
-
-    /// The leaf that attracts the item most, the leftmost of equals: its one place, where the multi-index keeps it.
-    pub fn leaf(&self) -> LeafId {
-        let pull = self.pull();
-        let most = pull.iter().copied().fold(f32::MIN, f32::max);
-        LeafId::new(pull.iter().position(|pull| *pull == most).unwrap_or(0) as u32)
     }
 
     /// The row as it is stored.
@@ -330,33 +294,6 @@ mod tests {
         assert_eq!(per.row(0).at(depth(2).level(1).unwrap()).as_ref(), [0.9, 0.1]);
         assert_eq!(per.row(0).leaves(), [0.1, 0.2, 0.3, 0.4]);
         assert_eq!(per.row(0).nodes(), [1.0, 0.9, 0.1, 0.1, 0.2, 0.3, 0.4]);
-        assert_eq!(per.row(0).leaf(), LeafId::new(1));
-    }
-
-    #[test]
-    fn leaves_attract_by_the_splits_above_them() {
-        let row = [0.31, 0.29, 0.40, 0.0];
-        let item = Assignment::new(depth(2), Nesting::Nested, &row);
-        let nodes: Vec<i32> = item.nodes().iter().map(|p| (100.0 * p).round() as i32).collect();
-        assert_eq!(nodes, [100, 60, 40, 31, 29, 40, 0]);
-        let (top, left, right) = (0.2, NEXT_LEVEL * 0.02 / 0.6, NEXT_LEVEL);
-        let expected = [top + left, top - left, -top + right, -top - right];
-        item.pull().iter().zip(expected).for_each(|(pull, expected)| assert!((pull - expected).abs() < 1e-6));
-        assert_eq!(item.leaf(), LeafId::new(2));
-    }
-
-    #[test]
-    fn a_soft_item_goes_where_its_splits_agree() {
-        // It leans left by 0.1 at the upper splits, and by 0.52 at one of the lowest, on the right.
-        let share = |lean: f32, right: usize| 0.5 + [0.5, -0.5][right] * lean;
-        let row: Vec<f32> = (0..8)
-            .map(|leaf| {
-                let lowest = if leaf >= 6 { 0.52 } else { 0.0 };
-                share(0.1, leaf / 4) * share(0.1, leaf / 2 % 2) * share(lowest, leaf % 2)
-            })
-            .collect();
-        assert!(row[6] > row[0], "the likeliest leaf is on the right: {row:?}");
-        assert_eq!(Assignment::new(depth(3), Nesting::Nested, &row).leaf(), LeafId::new(0));
     }
 
     #[test]

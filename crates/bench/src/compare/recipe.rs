@@ -266,7 +266,7 @@ impl Recipe {
             _ => depth,
         };
         let recipe = self.of_model();
-        Untrained::Tree(Box::new(recipe.learner(recipe.tree(width, depth), seed, documents)))
+        Untrained::Tree(Box::new(recipe.learner(recipe.tree(width, depth), seed)))
     }
 }
 

@@ -6,8 +6,7 @@
 use super::demo_table as table;
 use crate::progress::{self, say};
 use anyhow::{Context, Result, bail, ensure};
-use retreever::{NodeId, Query, Retriever};
-use retreever_server::Explorer;
+use retreever::{Explainer, Query, Retriever};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,7 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let default = if args.quick { "retreever-demo-quick" } else { "retreever-demo" };
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(default));
     claim(&out, args)?;
-    let stages = if args.quick { 7 } else { 6 };
+    let stages = if args.quick { 8 } else { 7 };
     Demo { args, out, started: Instant::now(), stages, stage: 0 }.run()
 }
 
@@ -105,8 +104,10 @@ impl Demo<'_> {
              what is finished is kept, and the second time takes seconds.",
             self.out.display()
         );
-        let [data, tree, index, report] = ["data", "tree", "index", "report"].map(|name| self.out.join(name));
-        let [tree_path, index_path, report_path] = [&tree, &index, &report].map(|p| p.display().to_string());
+        let [data, tree, planted, index, report] =
+            ["data", "tree", "planted", "index", "report"].map(|name| self.out.join(name));
+        let [tree_path, planted_path, index_path, report_path] =
+            [&tree, &planted, &index, &report].map(|p| p.display().to_string());
         let seed = self.args.seed.to_string();
 
         self.begin("The encoder, MiniLM, turns a text into numbers. It is fetched once and never trained.");
@@ -130,9 +131,16 @@ impl Demo<'_> {
         }
 
         self.begin(
-            "Training. Every text is encoded (the slow part, done once and kept); then a binary tree learns to send a \
-             question and its answer the same way.",
+            "An index without training. Every answer is encoded (the slow part, done once and kept), and a tree is planted \
+             where the answers part.",
         );
+        if !planted.exists() {
+            self.command(&["index", "--data", &source, "--out", &planted_path], Stdio::null())?;
+        } else {
+            kept(&planted);
+        }
+
+        self.begin("Training. The tree learns from pairs to send a question and its answer the same way.");
         if !tree.exists() {
             let mut words = vec!["train", "--data", &source, "--out", &tree_path, "--depth", depth];
             words.extend(["--budget", budget, "--seed", &seed]);
@@ -166,8 +174,11 @@ impl Demo<'_> {
             let mut words = vec!["compare", "--data", &folder, "--only", "encoder,mlp", "--depth", depth];
             words.extend(["--budget", adapter_budget, "--out", &report_path]);
             self.command(&words, Stdio::null())?;
-            let words = ["eval", "--index", &index_path, "--data", &source, "--level", "all", "--json"];
-            let printed = self.command(&words, Stdio::piped())?;
+            let mut printed = String::new();
+            for path in [&planted_path, &index_path] {
+                let words = ["eval", "--index", path, "--data", &source, "--level", "all", "--json"];
+                printed += &self.command(&words, Stdio::piped())?;
+            }
             fs::write(&scores, printed).with_context(|| format!("cannot write {}", scores.display()))?;
         } else {
             kept(&scores);
@@ -186,7 +197,7 @@ impl Demo<'_> {
         say!("\nready after {}; all of it is in {}", spoken(self.started.elapsed()), self.out.display());
         say!("  retreever explore --index {index_path}                 the tree in a browser");
         say!("  retreever search --index {index_path} \"your question\" --explain");
-        say!("  retreever train --data YOUR-FOLDER                      the same with your own documents");
+        say!("  retreever index --data YOUR-FOLDER --out my-index       your own documents, without training");
         if self.args.explore {
             self.command(&["explore", "--index", &index_path], Stdio::inherit())?;
         }
@@ -221,37 +232,15 @@ impl Demo<'_> {
     fn explain(&self, index: &Path) -> Result<()> {
         let retriever = Retriever::open(index, &mut progress::fetching())?;
         let snapshot = retriever.snapshot()?;
-        let explorer = Explorer::new("demo".to_owned(), retriever.snapshot()?, None, None)?;
-        let usual =
-            |node| explorer.inspection.node(node).map(|report| report.mass).filter(|mass| *mass > 0.0);
-        let label = |node| explorer.inspection.node(node).map_or("", |report| report.label.as_str());
+        let explainer = Explainer::new(&snapshot)?;
         for question in QUESTIONS {
             let asked = retriever.route(question)?;
             let query = Query::new(asked.row(0), 2);
-            println!("\n{question}?");
+            println!("\n{question}?\n{}", explainer.way(query.assignment));
             for hit in &snapshot.search(&query)?.hits {
-                let document = snapshot.document(hit)?;
-                println!("  {:.3}  {}", hit.score, shown(&document.text, 150));
-                // The leaves carry the score, each a little; what sets this pair apart from others shows at a
-                // level that a person can survey, beside what usually gets there.
-                let depth = asked.depth();
-                let level = depth.level(6).unwrap_or(depth.leaf_level());
-                let coarse = Query { level: Some(level), ..query.clone() };
-                let mut shares: Vec<(f64, NodeId)> = snapshot
-                    .explain(&coarse, hit)?
-                    .shares
-                    .iter()
-                    .filter_map(|share| Some((share.score / usual(share.node)?, share.node)))
-                    .collect();
-                shares.sort_by(|a, b| b.0.total_cmp(&a.0));
-                let nodes: Vec<String> = shares
-                    .iter()
-                    .take(3)
-                    .map(|(times, node)| {
-                        format!("{} (node {node}, {times:.1} times the usual)", label(*node))
-                    })
-                    .collect();
-                println!("         both go to {}", nodes.join(", "));
+                println!("\n  {:.3}  {}", hit.score, shown(&snapshot.document(hit)?.text, 150));
+                let why = explainer.explain(&query, hit)?.to_string();
+                why.lines().for_each(|line| println!("         {line}"));
             }
         }
         Ok(())

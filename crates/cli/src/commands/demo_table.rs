@@ -16,6 +16,9 @@ struct Row {
     recall_at_10: f64,
 }
 
+const PLANTED: &str = "Tree without training";
+const TREE: &str = "Tree";
+
 /// All rows.
 #[derive(Serialize)]
 pub(super) struct Table {
@@ -49,9 +52,12 @@ impl Table {
             };
             rows.extend(row.size.map(|size| new(method, size, &row.measures)));
         }
-        for line in text.lines() {
+        // The levels of the planted tree, then as many of the trained one.
+        let half = text.lines().count() / 2;
+        for (number, line) in text.lines().enumerate() {
             let level: Level = serde_json::from_str(line).with_context(|| advice(levels))?;
-            rows.push(new("Tree", level.size, &level.scores));
+            let method = if number < half { PLANTED } else { TREE };
+            rows.push(new(method, level.size, &level.scores));
         }
         Ok(Self { documents: report.data.documents, questions: report.data.test_queries, rows })
     }
@@ -66,13 +72,14 @@ impl Table {
             let rows = self.rows.iter().filter(|row| row.method == method);
             rows.max_by_key(|row| row.numbers)
         };
-        let full: Vec<&Row> = ["Encoder", "Encoder+MLP", "Tree"].into_iter().filter_map(largest).collect();
+        let full: Vec<&Row> = ["Encoder", "Encoder+MLP", PLANTED, TREE].into_iter().filter_map(largest).collect();
         full.iter().for_each(|row| row.print(""));
         println!("made smaller:");
         for size in [16, 64, 256] {
-            for row in self.rows.iter().filter(|row| row.numbers == size && row.method != "Encoder+MLP") {
+            let smaller = ["Encoder", TREE];
+            for row in self.rows.iter().filter(|row| row.numbers == size && smaller.contains(&row.method)) {
                 if !full.iter().any(|shown| std::ptr::eq(*shown, row)) {
-                    row.print(if row.method == "Tree" { ", an upper level" } else { ", cut short" });
+                    row.print(if row.method == TREE { ", an upper level" } else { ", cut short" });
                 }
             }
         }

@@ -253,7 +253,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         bail!("{reason}");
     }
     let run = describe(&config, &recipe, material, args.seed)?;
-    let mut learner = recipe.learner(config, args.seed, set.documents);
+    let mut learner = recipe.learner(config, args.seed);
     let (options, mut state) = if args.resume {
         let options = checkpoint.config()?;
         let state = checkpoint.load(&mut learner, &run)?;

@@ -1,7 +1,8 @@
 //! Planted splits: fixed directions in a space that a trunk learns, `w_t . z + b_t` with `z = unit(x + f(x))`.
 //!
-//! The directions are found in the documents ([`crate::planting`]) and stay where they are; training changes the space in front
-//! of them and the biases of the upper levels. With `f = 0` this is a tree without any training.
+//! Directions and cuts are found in the documents ([`crate::planting`]) and are not trained: training changes the space in front
+//! of them. They are scaled so that logits have a standard deviation of 1 on the mean of all splits. With `f = 0` this is a tree
+//! without any training.
 
 use super::{Backward, Kept as AllKept, Pass, Scope, Split};
 use crate::dense;
@@ -40,7 +41,7 @@ pub struct Planted {
     scope: Scope,
     trunk: Trunk,
     weight: Tensor, // [nodes, width], fixed
-    bias: Tensor,   // [nodes]
+    bias: Tensor,   // [nodes], fixed
 }
 
 impl Planted {
@@ -85,7 +86,6 @@ impl Split for Planted {
     fn backward(&self, step: Backward<'_>, grads: &mut Parameters) {
         let (nodes, width) = (step.pass.end.start(), self.scope.width);
         let Kept { trunk: kept, grad } = &mut step.kept.planted;
-        dense::add_columns(step.grad, &mut grads[self.bias][..nodes]);
         grad.resize(step.batch.len() * width, 0.0);
         dense::backward_input(step.grad, &step.params[self.weight][..nodes * width], width, grad);
         grad.iter_mut().zip(step.grad_space).for_each(|(sum, g)| *sum += g);

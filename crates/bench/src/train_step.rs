@@ -98,7 +98,7 @@ fn measure(case: &Case, options: &Options, python: &Path) -> Result<()> {
     let mut tree = Tree::new(config, 1);
     let batch = batch(case);
     let levels = [(tree.config().depth.leaf_level(), 1.0)];
-    let step = Step { levels: &levels, cosine: 0.0, dropout: None, mask: &[] };
+    let step = Step { levels: &levels, softness: 1.0, cosine: 0.0, dropout: None, mask: &[] };
     let (mut room, mut grads) = (Workspace::default(), Parameters::zeros(tree.params().layout().clone()));
     let loss = tree.step(&batch, step, &mut room, &mut grads);
 

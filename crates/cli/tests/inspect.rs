@@ -45,7 +45,7 @@ impl Home {
         let depth = Depth::new(2).unwrap();
         let index = {
             let shape = Shape { depth, nesting: Nesting::Nested };
-            Index::create(&self.path("index"), shape, Routing::same(depth)).unwrap()
+            Index::create(&self.path("index"), shape, Routing::same()).unwrap()
         };
         let (mut documents, mut rows) = (Vec::new(), Vec::new());
         for number in 0..48 {

@@ -12,7 +12,7 @@
 //! let dir = tempfile::tempdir()?;
 //! let depth = Depth::new(1).unwrap();
 //! let shape = Shape { depth, nesting: Nesting::Nested };
-//! let index = Index::create(dir.path(), shape, Routing::same(depth))?;
+//! let index = Index::create(dir.path(), shape, Routing::same())?;
 //! let mut writer = index.writer()?;
 //! let rows = Assignments::nested(depth, vec![0.9, 0.1, 0.2, 0.8])?;
 //! writer.add(&[Document::new("a", "apples"), Document::new("b", "bread")], &rows)?;

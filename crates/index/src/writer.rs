@@ -361,7 +361,7 @@ mod tests {
     fn merges_in_the_background_change_nothing_but_files() {
         let dir = tempfile::tempdir().unwrap();
         let shape = Shape { depth: Depth::new(1).unwrap(), nesting: Nesting::Nested };
-        let index = Index::create(dir.path(), shape, Routing::same(shape.depth)).unwrap();
+        let index = Index::create(dir.path(), shape, Routing::same()).unwrap();
         let mut writer = index.writer().unwrap();
         writer.at_once = 0;
         let mut begun = 0;

@@ -219,7 +219,7 @@ mod tests {
     fn claims_are_held_against_what_is_found() {
         let depth = Depth::new(1).unwrap();
         let queries = Assignments::nested(depth, vec![0.75, 0.25, 0.75, 0.25, 0.125, 0.875]).unwrap();
-        let routing = Routing::same(depth);
+        let routing = Routing::same();
         let documents = [LeafId::new(0), LeafId::new(1)];
         let pairs = [pair(0, 0), pair(1, 1), pair(2, 1)];
         let found = of_routed(depth, queries.iter().map(|query| routing.read(query)), &documents, &pairs)[0];

@@ -227,7 +227,7 @@ mod tests {
             0.1, 0.1, 0.1, 0.7,
         ];
         let items = Assignments::nested(depth, rows).unwrap();
-        let census = Census::new(&items, &Routing::same(depth));
+        let census = Census::new(&items, &Routing::same());
         assert_eq!(census.items(NodeId::ROOT), [0, 2, 1, 3]);
         assert_eq!(census.items(NodeId::new(1)), [0, 2, 1]);
         assert_eq!(census.count(NodeId::new(5)), 0);
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn nothing_is_nowhere() {
         let depth = Depth::new(1).unwrap();
-        let census = Census::new(&Assignments::nested(depth, vec![]).unwrap(), &Routing::same(depth));
+        let census = Census::new(&Assignments::nested(depth, vec![]).unwrap(), &Routing::same());
         assert!(census.is_empty());
         assert_eq!(census.share(NodeId::ROOT), 0.0);
         assert_eq!(census.entropy(NodeId::ROOT), 0.0);

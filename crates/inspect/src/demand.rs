@@ -89,7 +89,7 @@ mod tests {
 
     fn census(rows: Vec<f32>) -> Census {
         let depth = Depth::new(1).unwrap();
-        Census::new(&Assignments::nested(depth, rows).unwrap(), &Routing::same(depth))
+        Census::new(&Assignments::nested(depth, rows).unwrap(), &Routing::same())
     }
 
     #[test]

@@ -231,7 +231,7 @@ mod tests {
         let depth = Depth::new(1).unwrap();
         let rows = vec![0.95, 0.05, 0.75, 0.25, 0.25, 0.75, 0.05, 0.95];
         let items = Assignments::nested(depth, rows).unwrap();
-        let routing = Routing::same(depth);
+        let routing = Routing::same();
         let places = Places::routed(&items, &routing);
         let tree = Judged::Routed { places: &places, documents: &items, queries: &items, routing: &routing };
         let judgement = ground().judge(tree);

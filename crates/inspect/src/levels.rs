@@ -53,7 +53,7 @@ mod tests {
     fn two_items_by_hand() {
         let items = Assignments::nested(Depth::new(2).unwrap(), vec![1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.5])
             .unwrap();
-        let census = Census::new(&items, &Routing::same(items.depth()));
+        let census = Census::new(&items, &Routing::same());
         let reports = of_tree(&census);
         assert_eq!((reports[0].balance, reports[0].sharpness, reports[0].spread), (1.0, 1.0, 1.0));
         assert_eq!((reports[1].balance, reports[1].empty, reports[1].largest), (0.5, 2, 0.5));

@@ -15,7 +15,7 @@
 //! let texts = ["ripe apples", "green apples", "rye bread", "white bread"];
 //! let rows = vec![0.9, 0.1, 0.8, 0.2, 0.1, 0.9, 0.3, 0.7];
 //! let documents = Assignments::nested(Depth::new(1).unwrap(), rows).unwrap();
-//! let routing = Routing::same(documents.depth());
+//! let routing = Routing::same();
 //! let corpus = Corpus { texts: &texts, documents: &documents, routing: &routing, queries: None, metadata: &[] };
 //! let inspection = Inspection::new(&corpus).unwrap();
 //! assert_eq!(inspection.node(NodeId::new(1)).unwrap().label, "Apples");

@@ -90,7 +90,7 @@ mod tests {
         let depth = Depth::new(2).unwrap();
         let items = Assignments::nested(depth, vec![0.31, 0.29, 0.4, 0.0]).unwrap();
         let place = |routing: &Routing| Places::routed(&items, routing).leaves()[0];
-        assert_eq!(place(&Routing::same(depth)), LeafId::new(2));
+        assert_eq!(place(&Routing::same()), LeafId::new(2));
         let sharp = Routing { sharpening: vec![5.0, 1.0], cover: Vec::new() };
         assert_eq!(place(&sharp), LeafId::new(0));
     }

@@ -29,7 +29,7 @@ fn a_corpus_end_to_end() {
     let depth = Depth::new(5).unwrap();
     let (texts, documents, metadata) = generated(640, depth);
     let queries = Queries { texts: &texts[..10], assignments: &generated(10, depth).1 };
-    let routing = &Routing::same(depth);
+    let routing = &Routing::same();
     let corpus =
         Corpus { texts: &texts, documents: &documents, routing, queries: Some(queries), metadata: &metadata };
     let inspection = Inspection::new(&corpus).unwrap();
@@ -54,13 +54,13 @@ fn a_corpus_end_to_end() {
 fn lists_that_do_not_match_are_refused() {
     let depth = Depth::new(2).unwrap();
     let (texts, documents, _) = generated(8, depth);
-    let routing = &Routing::same(depth);
+    let routing = &Routing::same();
     let corpus = Corpus { texts: &texts[..7], documents: &documents, routing, queries: None, metadata: &[] };
     assert_eq!(
         Inspection::new(&corpus).err(),
         Some(Error::Lengths { what: "texts", expected: 8, received: 7 })
     );
-    let routing = &Routing::same(Depth::new(3).unwrap());
+    let routing = &Routing::same();
     let corpus = Corpus { texts: &texts, documents: &documents, routing, queries: None, metadata: &[] };
     assert!(matches!(Inspection::new(&corpus).err(), Some(Error::Routing(_))));
 }
@@ -68,7 +68,7 @@ fn lists_that_do_not_match_are_refused() {
 #[test]
 fn no_documents_are_a_tree_of_empty_nodes() {
     let documents = Assignments::nested(Depth::new(3).unwrap(), Vec::new()).unwrap();
-    let routing = &Routing::same(documents.depth());
+    let routing = &Routing::same();
     let corpus: Corpus<'_, &str> =
         Corpus { texts: &[], documents: &documents, routing, queries: None, metadata: &[] };
     let inspection = Inspection::new(&corpus).unwrap();

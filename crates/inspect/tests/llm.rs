@@ -38,7 +38,7 @@ const TEXTS: [&str; 4] = ["ripe apples", "green apples", "rye bread", "white bre
 fn inspection() -> Inspection {
     let rows = vec![0.9, 0.1, 0.8, 0.2, 0.1, 0.9, 0.3, 0.7];
     let documents = Assignments::nested(Depth::new(1).unwrap(), rows).unwrap();
-    let routing = Routing::same(documents.depth());
+    let routing = Routing::same();
     let corpus =
         Corpus { texts: &TEXTS, documents: &documents, routing: &routing, queries: None, metadata: &[] };
     Inspection::new(&corpus).unwrap()

@@ -1,7 +1,8 @@
 //! What is done once with a planted tree when all steps are done: one pure step from the last parameters to the saved tree.
 //!
 //! 1. Keep: weights are interpolated between the initial and the final ones, as near to the initial ones as validation does
-//!    not get significantly worse. Twenty thousand pairs teach what holds for them alone, too.
+//!    not get significantly worse. Twenty thousand pairs teach what holds for them alone, too. The initial ones, a tree without
+//!    training, are among the candidates.
 //! 2. Turn the upper levels towards the halves of the documents in the trained space, and plant the lower ones there.
 //! 3. Calibrate the routing temperatures on the held-out pairs.
 //! 4. Score what is saved.
@@ -15,7 +16,7 @@ use retreever_data::{Embeddings, Pair, Ragged};
 use std::collections::BTreeMap;
 
 /// The shares of what was learned that are tried.
-const SHARES: [f32; 7] = [0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+const SHARES: [f32; 8] = [0.0, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 /// What is validated on. Among few documents, an easy data set tells too little.
 const DECISION: Size = Size { queries: 1500, documents: 12_000 };
 /// A share may score less than the best by this much, if that is within two standard errors.
@@ -25,7 +26,10 @@ const MOST: f64 = 0.005;
 pub(crate) fn finish(tree: &mut Tree, start: &Parameters, set: TrainingSet<'_>, seed: u64) -> Finished {
     let validation = Validation::draw(set.dev, set.documents.len(), DECISION, seed);
     let share = if validation.is_empty() { 1.0 } else { keep(tree, start, set, &validation) };
-    tree.turn(set.documents, seed);
+    match share {
+        0.0 => tree.plant(set.documents, seed),
+        _ => tree.turn(set.documents, seed),
+    }
     tree.calibrate(set.queries, set.documents, set.dev);
     let score = (!validation.is_empty())
         .then(|| mean(&validation.scores(&mut Leaves(tree), set.queries, set.documents)));

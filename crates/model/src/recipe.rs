@@ -28,6 +28,10 @@ pub struct Recipe {
     pub scale: ScaleConfig,
     /// At which levels steps are trained.
     pub levels: Levels,
+    /// The weight of the loss over distances; a loss over cosines has the weight 1.
+    pub distances: f64,
+    /// How much softer than for ranking planted splits compare items in training.
+    pub softness: f32,
     /// The scale of a further loss over the cosines of the space that planted splits look at; 0 for none.
     pub cosine: f64,
     /// Pairs in a batch.
@@ -48,11 +52,13 @@ impl Recipe {
             split: SplitConfig::Planted(PlantedConfig {
                 trunk: TrunkConfig::Mlp { hidden: 3072, dropout: 0.5 },
                 upper: 6,
-                deviation: 0.6,
-                growth: std::f64::consts::SQRT_2,
+                deviation: 1.5,
+                growth: 1.5,
             }),
             scale: ScaleConfig::Fitted { times: 1.0, max: 1e6 },
             levels: Levels::All(Weighting::Linear),
+            distances: 1.5,
+            softness: 2.5,
             cosine: 50.0,
             batch: 512,
             neighbours: 16,
@@ -77,6 +83,8 @@ impl Recipe {
             propagation: PropagationConfig::Product,
             scale: ScaleConfig::Shared { start: 1.0, max: 30.0 },
             levels: Levels::Stochastic(Weighting::Square),
+            distances: 1.0,
+            softness: 1.0,
             cosine: 0.0,
             batch: 64,
             neighbours: 1,
@@ -87,7 +95,12 @@ impl Recipe {
 
     /// A tree that is trained by this recipe.
     pub fn learner(&self, config: TreeConfig, seed: u64) -> TreeLearner {
-        TreeLearner::new(Tree::new(config, seed), Losses { levels: self.levels, cosine: self.cosine })
+        TreeLearner::new(Tree::new(config, seed), self.losses())
+    }
+
+    fn losses(&self) -> Losses {
+        let Self { levels, distances, softness, cosine, .. } = *self;
+        Losses { levels, distances, softness, cosine }
     }
 
     /// The tree of this recipe for embeddings of this width.

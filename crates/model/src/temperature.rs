@@ -42,13 +42,13 @@ impl Temperatures {
         (self.route, self.cover) = (route.collect(), routing.cover);
     }
 
-    /// Divides logits, `[items, splits]`, or their gradients, by the comparing temperature.
-    pub(crate) fn compare(&self, logits: &mut [f32], splits: usize) {
+    /// Divides logits, `[items, splits]`, or their gradients, by the comparing temperatures times `softness`.
+    pub(crate) fn compare(&self, logits: &mut [f32], splits: usize, softness: f32) {
         let factors: Vec<f32> = self
             .compare
             .iter()
             .enumerate()
-            .flat_map(|(level, t)| vec![1.0 / t; 1 << level])
+            .flat_map(|(level, t)| vec![1.0 / (softness * t); 1 << level])
             .take(splits)
             .collect();
         for row in logits.chunks_exact_mut(splits.max(1)) {
@@ -74,7 +74,7 @@ impl Temperatures {
 }
 
 /// The standard deviation of routing logits before they are calibrated.
-const ROUTING_DEVIATION: f64 = 1.5;
+const ROUTING_DEVIATION: f64 = 0.8;
 
 #[cfg(test)]
 mod tests {
@@ -85,13 +85,13 @@ mod tests {
         let depth = Depth::new(3).unwrap();
         let temperatures = Temperatures::planted(depth, 0.8, 2.0);
         let mut logits = vec![1.0; 7];
-        temperatures.compare(&mut logits, 7);
+        temperatures.compare(&mut logits, 7, 1.0);
         let expected = [0.2, 0.4, 0.4, 0.8, 0.8, 0.8, 0.8];
         assert!(logits.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{logits:?}");
         let routing = temperatures.routing();
         assert!(
-            (routing.sharpening[0] * 0.2 - 1.5).abs() < 1e-5
-                && (routing.sharpening[2] * 0.8 - 1.5).abs() < 1e-5
+            (routing.sharpening[0] * 0.2 - 0.8).abs() < 1e-5
+                && (routing.sharpening[2] * 0.8 - 0.8).abs() < 1e-5
         );
         let mut other = temperatures.clone();
         other.set_routing(routing);

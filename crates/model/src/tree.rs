@@ -132,6 +132,8 @@ pub struct Workspace {
 pub struct Step<'a> {
     /// At which levels, each with its weight in the loss; the last is the deepest.
     pub levels: &'a [(Level, f64)],
+    /// What comparing temperatures are multiplied with.
+    pub softness: f32,
     /// The scale of the loss over cosines of the space that splits look at; 0 for none.
     pub cosine: f64,
     /// The seed of dropout; `None` for no dropout.
@@ -189,11 +191,11 @@ impl Tree {
     }
 
     /// Starts the scale of each level where the loss of a batch is least, where scales start that way.
-    pub fn fit_scale(&mut self, batch: &Ragged, mask: &Mask, room: &mut Workspace) {
+    pub fn fit_scale(&mut self, batch: &Ragged, mask: &Mask, softness: f32, room: &mut Workspace) {
         let learning = self.config.learning();
         let finest = learning.leaf_level();
         let pass = Pass { end: self.config.propagation.scored(finest), dropout: None };
-        self.route(batch, pass, finest, room);
+        self.route(batch, pass, (finest, softness), room);
         let Workspace { reached, comparison, .. } = room;
         let best = |level| comparison.best_log_scale(reached, level, mask);
         self.scale.fit(&mut self.params, best, learning);
@@ -206,10 +208,7 @@ impl Tree {
 
     /// How the routing reading follows from assignments.
     pub fn routing(&self) -> Routing {
-        self.config
-            .temperatures
-            .as_ref()
-            .map_or_else(|| Routing::same(self.config.depth), Temperatures::routing)
+        self.config.temperatures.as_ref().map_or_else(Routing::same, Temperatures::routing)
     }
 
     /// Plants all directions and cuts in the documents; see [`crate::planting`]. Trees whose directions are learned stay as they
@@ -221,7 +220,8 @@ impl Tree {
         let Some(PlantedConfig { upper, .. }) = self.config.planted().cloned() else { return };
         let rows = self.sample(documents);
         let frame = Frame::plant(self.config.depth, upper, &rows, self.config.width, seed);
-        self.split.set_frame(&mut self.params, &frame.at_deviation_1(&rows));
+        self.split
+            .set_frame(&mut self.params, &frame.at_deviation_1(&rows).balance(self.config.depth, &rows));
     }
 
     /// Turns the upper levels and plants the others anew, where the trunk has learned.
@@ -230,7 +230,8 @@ impl Tree {
         let Some(frame) = self.split.frame(&self.params) else { return };
         let (rows, mut frame) = (self.sample(documents), frame.at_length_1());
         frame.turn(self.config.depth, upper, &rows, seed);
-        self.split.set_frame(&mut self.params, &frame.at_deviation_1(&rows));
+        self.split
+            .set_frame(&mut self.params, &frame.at_deviation_1(&rows).balance(self.config.depth, &rows));
     }
 
     /// Calibrates the routing temperatures on pairs that were not trained on.
@@ -289,7 +290,7 @@ impl Tree {
         );
         let deepest = step.levels.iter().map(|(level, _)| *level).max().expect("a level to train");
         let pass = Pass { end: self.config.propagation.scored(deepest), dropout: step.dropout };
-        self.route(batch, pass, deepest, room);
+        self.route(batch, pass, (deepest, step.softness), room);
         room.grad_reach.clear();
         room.grad_reach.resize(room.reached.reach.len(), 0.0);
         let mut loss = 0.0;
@@ -312,22 +313,22 @@ impl Tree {
         let back =
             propagation::Backward { params: &self.params, logits: &kept.logits, reached, grad: grad_reach };
         self.propagation.backward(back, grad_logits, grads);
-        self.compare(grad_logits, pass.end);
+        self.compare(grad_logits, pass.end, step.softness);
         let back = split::Backward { params: &self.params, batch, pass, kept, grad: grad_logits, grad_space };
         self.split.backward(back, grads);
         loss
     }
 
-    fn route(&self, batch: &Ragged, pass: Pass, level: Level, room: &mut Workspace) {
+    fn route(&self, batch: &Ragged, pass: Pass, (level, softness): (Level, f32), room: &mut Workspace) {
         self.split.forward(&self.params, batch, pass, &mut room.kept);
-        self.compare(&mut room.kept.logits, pass.end);
+        self.compare(&mut room.kept.logits, pass.end, softness);
         self.propagation.forward(&self.params, &room.kept.logits, level, &mut room.reached);
     }
 
-    /// Divides logits, or their gradients, by the comparing temperature.
-    fn compare(&self, logits: &mut [f32], end: Level) {
+    /// Divides logits, or their gradients, by the comparing temperatures times `softness`.
+    fn compare(&self, logits: &mut [f32], end: Level, softness: f32) {
         if let Some(temperatures) = &self.config.temperatures {
-            temperatures.compare(logits, end.start());
+            temperatures.compare(logits, end.start(), softness);
         }
     }
 
@@ -335,7 +336,7 @@ impl Tree {
     /// sums to 1.
     pub fn represent(&self, batch: &Ragged, level: Level, room: &mut Workspace, rows: &mut Vec<f32>) {
         let pass = Pass { end: self.config.propagation.scored(level), dropout: None };
-        self.route(batch, pass, level, room);
+        self.route(batch, pass, (level, 1.0), room);
         for reach in room.reached.reach.chunks_exact(room.reached.nodes()) {
             self.append_level(reach, level, rows);
         }
@@ -371,7 +372,7 @@ impl Tree {
             items.gather(some, &mut batch);
             let leaves = self.config.depth.leaf_level();
             let pass = Pass { end: self.config.propagation.scored(leaves), dropout: None };
-            self.route(&batch, pass, leaves, &mut room);
+            self.route(&batch, pass, (leaves, 1.0), &mut room);
             for reach in room.reached.reach.chunks_exact(room.reached.nodes()) {
                 match nesting {
                     Nesting::Nested => self.append_level(reach, leaves, &mut rows),

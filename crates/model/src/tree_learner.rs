@@ -14,19 +14,23 @@ use retreever_data::Ragged;
 pub struct Losses {
     /// InfoNCE over negative total variation distance, at these levels.
     pub levels: Levels,
+    /// The weight of that loss, beside 1 for the one over cosines.
+    pub distances: f64,
+    /// How much softer than for ranking items are compared in training: what comparing temperatures are multiplied with.
+    pub softness: f32,
     /// InfoNCE over the cosines of the space that splits look at, multiplied with this scale; 0 for none.
     pub cosine: f64,
 }
 
 impl From<Levels> for Losses {
     fn from(levels: Levels) -> Self {
-        Self { levels, cosine: 0.0 }
+        Self { levels, distances: 1.0, softness: 1.0, cosine: 0.0 }
     }
 }
 
 /// The share of the steps after which a planted tree is planted again: the space that its splits look at has changed most by
 /// then, and learns from there on in front of directions that stay.
-const PLANT_AGAIN: f64 = 0.2;
+const PLANT_AGAIN: f64 = 0.3;
 
 /// Whether planted trees are planted before this step.
 fn planted_before(progress: Progress) -> bool {
@@ -93,12 +97,14 @@ impl Learner for TreeLearner {
     }
 
     fn learn(&mut self, batch: &Ragged, lesson: Lesson<'_>, grads: &mut Parameters) -> f64 {
-        let levels = self.losses.levels.at(self.tree.config().learning(), lesson.progress, lesson.seed);
+        let mut levels = self.losses.levels.at(self.tree.config().learning(), lesson.progress, lesson.seed);
+        levels.iter_mut().for_each(|(_, weight)| *weight *= self.losses.distances);
         if lesson.progress.step == 0 || self.start.is_some() && planted_before(lesson.progress) {
-            self.tree.fit_scale(batch, lesson.mask, &mut self.room);
+            self.tree.fit_scale(batch, lesson.mask, self.losses.softness, &mut self.room);
         }
         let step = Step {
             levels: &levels,
+            softness: self.losses.softness,
             cosine: self.losses.cosine,
             dropout: Some(lesson.seed),
             mask: lesson.mask,

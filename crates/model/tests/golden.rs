@@ -118,7 +118,7 @@ fn agree_from(floor: f64, what: &str, ours: &[f32], theirs: &[f64]) {
 fn step(tree: &Tree, batch: &Ragged, level: Level) -> (f64, Parameters, Workspace) {
     let mut room = Workspace::default();
     let mut grads = Parameters::zeros(tree.params().layout().clone());
-    let step = Step { levels: &[(level, 1.0)], cosine: 0.0, dropout: None, mask: &[] };
+    let step = Step { levels: &[(level, 1.0)], softness: 1.0, cosine: 0.0, dropout: None, mask: &[] };
     let loss = tree.step(batch, step, &mut room, &mut grads);
     (loss, grads, room)
 }

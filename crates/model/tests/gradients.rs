@@ -83,7 +83,7 @@ fn check_tree(
     let level = config.depth.levels().nth(random.below(config.depth.get())).unwrap();
     let levels = [(level, 0.7), (config.depth.leaf_level(), 0.3)];
     let mask: Vec<bool> = (0..pairs * pairs).map(|_| random.below(4) == 0).collect();
-    let step = Step { levels: &levels, cosine: 3.0, dropout, mask: &mask };
+    let step = Step { levels: &levels, softness: 1.0, cosine: 3.0, dropout, mask: &mask };
     let planted = tree.config().clone();
     let loss = |params: &Parameters| {
         let mut tree = Tree::new(planted.clone(), seed);

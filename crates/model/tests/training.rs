@@ -96,10 +96,7 @@ fn run_on(
 fn trees_and_adapters_learn() {
     let learners: [(&str, Box<dyn Learner>); 4] = [
         ("attention", Box::new(TreeLearner::new(tree(attention()), Levels::Stochastic(Weighting::Square)))),
-        (
-            "linear",
-            Box::new(TreeLearner::new(tree(SplitConfig::Linear), Levels::Constant)),
-        ),
+        ("linear", Box::new(TreeLearner::new(tree(SplitConfig::Linear), Levels::Constant))),
         ("mlp adapter", Box::new(Adapter::new(AdapterConfig::Mlp { hidden: 16, dropout: 0.1 }, WIDTH, 1))),
         ("matryoshka", Box::new(Adapter::new(AdapterConfig::Matryoshka { largest: 16 }, WIDTH, 1))),
     ];
@@ -141,7 +138,7 @@ fn the_scale_of_each_level_starts_where_the_loss_is_least() {
     let (mut grads, mut room) = (learner.params().clone(), Workspace::default());
     grads.as_mut_slice().fill(0.0);
     let levels: Vec<_> = learner.tree().config().depth.levels().map(|level| (level, 1.0)).collect();
-    let step = Step { levels: &levels, cosine: 0.0, dropout: None, mask: &[] };
+    let step = Step { levels: &levels, softness: 1.0, cosine: 0.0, dropout: None, mask: &[] };
     learner.tree().step(&batch, step, &mut room, &mut grads);
     let slopes = grads.by_name("log_scale").unwrap();
     assert!(slopes.iter().all(|slope| slope.abs() < 0.01), "{slopes:?}");

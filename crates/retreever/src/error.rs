@@ -48,7 +48,9 @@ pub enum Error {
     #[error("this tree reads embeddings made elsewhere and cannot encode a text: ask with embeddings")]
     NoEncoder,
     /// The labels that were written into an index cannot be read.
-    #[error("the labels of the index cannot be used: {0}; `retreever verify` checks the index, `retreever compact` writes them anew")]
+    #[error(
+        "the labels of the index cannot be used: {0}; `retreever verify` checks the index, `retreever compact` writes them anew"
+    )]
     Notes(String),
     /// There are no documents.
     #[error("there are no documents to index")]

@@ -52,7 +52,8 @@ pub fn plant(
             let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
             let queries = encoder.embed(&queries, Role::Query, observer)?;
             let texts: Vec<_> = items.iter().map(|document| document.encoded()).collect();
-            let answers: Vec<&str> = pairs.iter().map(|pair| texts[pair.document as usize].as_ref()).collect();
+            let answers: Vec<&str> =
+                pairs.iter().map(|pair| texts[pair.document as usize].as_ref()).collect();
             let answers = encoder.embed(&answers, Role::Document, observer)?;
             let pairs: Vec<Pair> =
                 pairs.iter().zip(0..).map(|(pair, document)| Pair { query: pair.query, document }).collect();
@@ -68,13 +69,19 @@ pub fn plant(
         }
         Pairs::None => json!(null),
     };
-    let training = json!({ "planted": { "documents": documents.len(), "seed": seed, "calibrated": calibrated } });
-    Ok(SavedTree { tree, encoder: serde_json::to_value(EncoderRecord::text(encoder)).unwrap_or_default(), training })
+    let training =
+        json!({ "planted": { "documents": documents.len(), "seed": seed, "calibrated": calibrated } });
+    Ok(SavedTree {
+        tree,
+        encoder: serde_json::to_value(EncoderRecord::text(encoder)).unwrap_or_default(),
+        training,
+    })
 }
 
 /// The pairs to calibrate on.
 fn pairs(dataset: &Dataset, seed: u64) -> Pairs {
-    let judged = [Split::Dev, Split::Train].iter().map(|split| dataset.pairs(split)).find(|pairs| !pairs.is_empty());
+    let judged =
+        [Split::Dev, Split::Train].iter().map(|split| dataset.pairs(split)).find(|pairs| !pairs.is_empty());
     if let Some(judged) = judged {
         let (mut queries, mut pairs, mut last) = (Vec::new(), Vec::new(), None);
         for pair in judged {

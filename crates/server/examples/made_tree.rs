@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [depth, documents, port] = arguments[..] else { return Err("give DEPTH DOCUMENTS PORT".into()) };
     let depth = Depth::new(depth.try_into()?).ok_or("this depth is not one of a tree")?;
     let dir = tempfile::tempdir()?;
-    let index = Index::create(dir.path(), Shape { depth, nesting: Nesting::Nested }, Routing::same(depth))?;
+    let index = Index::create(dir.path(), Shape { depth, nesting: Nesting::Nested }, Routing::same())?;
     let mut writer = index.writer()?;
     for start in (0..documents).step_by(CHUNK) {
         let (mut items, mut rows) = (Vec::new(), Vec::new());

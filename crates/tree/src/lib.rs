@@ -7,12 +7,12 @@
 //! other.
 //!
 //! ```
-//! use retreever_tree::{Assignments, Depth, LeafId, NodeId};
+//! use retreever_tree::{Assignments, Depth, LeafId, NodeId, Routing};
 //!
 //! let depth = Depth::new(2).unwrap();
 //! let items = Assignments::nested(depth, vec![0.5, 0.1, 0.4, 0.0, 0.0, 0.0, 0.3, 0.7]).unwrap();
 //! assert_eq!(items.len(), 2);
-//! assert_eq!(items.row(1).leaf(), LeafId::new(3));
+//! assert_eq!(Routing::same().leaf(items.row(1)), LeafId::new(3));
 //! assert_eq!(items.row(0).at(depth.level(1).unwrap()).as_ref(), [0.6, 0.4]);
 //! let leaf = LeafId::new(3).node(depth);
 //! assert_eq!(leaf.path().collect::<Vec<_>>(), [NodeId::ROOT, NodeId::new(2), NodeId::new(6)]);

@@ -2,20 +2,27 @@
 //!
 //! An assignment compares items. Its temperatures are soft, so that hundreds of leaves share an item and distances keep the
 //! geometry of the embedding. The routing reading takes the same split logits at other temperatures, one for each level of
-//! splits, calibrated so that the probability of a node is the chance that the answer to a query lies below it.
+//! splits, calibrated so that the probability of a node is the chance that the answer to a query lies below it:
 //!
-//! With product propagation nothing else is needed: the share that goes left at a node is `l / (l + r)`, so its comparing
-//! logit is `ln l - ln r`, and the routing logit is that times `sharpening[level]`, the comparing temperature divided by the
-//! routing one. Trees of the paper's recipe have one temperature: a sharpening of 1 everywhere.
+//! ```text
+//! x_t     = ln p(left child of t) - ln p(right child of t)               the comparing logit of split t
+//! S(leaf) = sum over the splits t above of  +- sharpening[level of t] * x_t / 2       + to the left, - to the right
+//! P(leaf) = exp S(leaf) / sum over all leaves of exp S                   P(node) = sum over the leaves below
+//! ```
+//!
+//! All splits of a path are heard alike: a document that leans a little to the left at the root, and clearly fits a leaf on
+//! the right, is placed on the right. A product of the splits' own probabilities would decide that at the root. Trees of the
+//! paper's recipe have one temperature, and their routing probabilities are the assignment itself.
 
-use crate::{Assignment, Depth, LeafId, Level, Nesting, NodeId};
+use crate::{Assignment, Depth, FLUSH, LeafId, Level, Nesting, NodeId};
 use serde::{Deserialize, Serialize};
 
 /// How the routing reading follows from an assignment. Part of a tree's configuration and of an index's format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Routing {
-    /// What comparing logits are multiplied with, for each level of splits from the root's on.
+    /// What comparing logits are multiplied with, for each level of splits from the root's on; empty for a tree with one
+    /// temperature, whose assignments are routing probabilities as they are.
     pub sharpening: Vec<f32>,
     /// How much routing probability must be opened to find an answer; empty for a tree that was never calibrated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -34,13 +41,13 @@ pub struct CoverPoint {
 
 impl Routing {
     /// One temperature for comparing and routing, without calibration: the paper's own rule.
-    pub fn same(depth: Depth) -> Self {
-        Self { sharpening: vec![1.0; depth.get()], cover: Vec::new() }
+    pub fn same() -> Self {
+        Self { sharpening: Vec::new(), cover: Vec::new() }
     }
 
     /// Whether it can be used with trees of this depth, or what is wrong.
     pub fn check(&self, depth: Depth) -> Result<(), String> {
-        if self.sharpening.len() != depth.get() {
+        if !self.sharpening.is_empty() && self.sharpening.len() != depth.get() {
             let (expected, received) = (depth.get(), self.sharpening.len());
             return Err(format!(
                 "`sharpening` has {received} numbers, but the tree has {expected} levels of splits"
@@ -105,73 +112,54 @@ impl Routing {
     /// # Panics
     /// If the item is of a tree of another depth.
     pub fn read(&self, item: Assignment<'_>) -> Routed {
-        let depth = item.depth();
-        assert_eq!(self.sharpening.len(), depth.get(), "an assignment of another tree");
-        let mut nodes = item.nodes();
-        if !self.is_sharper(item) {
-            return Routed { depth, nodes };
-        }
-        for node in 0..depth.splits() {
-            let [left, right] = self.children(NodeId::new(node as u32), nodes[node], &nodes);
-            // The children's own children still hold comparing masses, of which only the ratio counts.
-            (nodes[2 * node + 1], nodes[2 * node + 2]) = (left, right);
+        let (depth, mut nodes) = (item.depth(), item.nodes());
+        if let Some(scores) = self.scores(item, &nodes) {
+            let most = scores.iter().copied().fold(f32::MIN, f32::max);
+            let leaves = &mut nodes[depth.splits()..];
+            leaves.iter_mut().zip(&scores).for_each(|(p, score)| *p = (score - most).exp());
+            let total: f32 = leaves.iter().sum();
+            leaves.iter_mut().for_each(|p| *p /= total);
+            for node in (0..depth.splits()).rev() {
+                nodes[node] = nodes[2 * node + 1] + nodes[2 * node + 2];
+            }
         }
         Routed { depth, nodes }
     }
 
-    /// The likeliest leaf of one item, the leftmost of equals: the one place of a document. As [`Routed::leaf`], without
-    /// looking below nodes that are less likely than a leaf found before.
+    /// The likeliest leaf of one item, the leftmost of equals: the one place of a document. The same as [`Routed::leaf`], but
+    /// cheaper.
     ///
     /// # Panics
     /// If the item is of a tree of another depth.
     pub fn leaf(&self, item: Assignment<'_>) -> LeafId {
-        let depth = item.depth();
-        assert_eq!(self.sharpening.len(), depth.get(), "an assignment of another tree");
-        if !self.is_sharper(item) {
-            return likeliest(item.leaves());
+        match self.scores(item, &item.nodes()) {
+            Some(scores) => likeliest(&scores),
+            None => likeliest(item.leaves()),
         }
-        let nodes = item.nodes();
-        let (mut best, mut leaf) = (-1.0, LeafId::new(0));
-        let mut open = vec![(NodeId::ROOT, 1.0f32)];
-        while let Some((node, chance)) = open.pop() {
-            if chance < best {
-                continue;
-            }
-            if node.level() == depth.leaf_level() {
-                let here = LeafId::new(node.rank() as u32);
-                if chance > best || here < leaf {
-                    (best, leaf) = (chance, here);
-                }
-                continue;
-            }
-            let [left, right] = self.children(node, chance, &nodes);
-            let children = [(node.left(), left), (node.right(), right)];
-            // The likelier child is looked at first.
-            open.extend(if left < right { children } else { [children[1], children[0]] });
+    }
+
+    /// `S` of each leaf, given the item's masses of all nodes; `None` where the assignment is the routing reading.
+    fn scores(&self, item: Assignment<'_>, masses: &[f32]) -> Option<Vec<f32>> {
+        if item.nesting() == Nesting::PerLevel || self.sharpening.is_empty() {
+            return None;
         }
-        leaf
+        assert_eq!(self.sharpening.len(), item.depth().get(), "an assignment of another tree");
+        let mut scores = vec![0.0f32];
+        for (level, sharpening) in item.depth().levels().zip(&self.sharpening) {
+            let children = &masses[level.start()..][..level.width()];
+            let children = children.as_chunks::<2>().0;
+            scores = scores
+                .iter()
+                .zip(children)
+                .flat_map(|(score, [left, right])| {
+                    // Masses that were flushed to zero are at most this.
+                    let lean = 0.5 * sharpening * (left.max(FLUSH) / right.max(FLUSH)).ln();
+                    [score + lean, score - lean]
+                })
+                .collect();
+        }
+        Some(scores)
     }
-
-    /// Whether the routing reading differs from the assignment.
-    fn is_sharper(&self, item: Assignment<'_>) -> bool {
-        item.nesting() == Nesting::Nested && self.sharpening.iter().any(|sharpening| *sharpening != 1.0)
-    }
-
-    /// The probabilities of a node's children, given its own and the comparing masses of all nodes.
-    fn children(&self, node: NodeId, chance: f32, masses: &[f32]) -> [f32; 2] {
-        let (left, right) = (masses[node.left().index()], masses[node.right().index()]);
-        let share = if left > 0.0 || right > 0.0 {
-            let odds = left.max(f32::MIN_POSITIVE) / right.max(f32::MIN_POSITIVE);
-            sigmoid(self.sharpening[node.level().get()] * odds.ln())
-        } else {
-            0.5
-        };
-        [chance * share, chance * (1.0 - share)]
-    }
-}
-
-fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + (-x).exp())
 }
 
 /// The largest of some leaves, the leftmost of equals.
@@ -249,11 +237,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The leaves of a tree with these split logits.
-    fn leaves(depth: Depth, logits: &[f32], factors: &[f32]) -> Vec<f32> {
+    /// The leaves of a tree with these split logits, divided by these temperatures.
+    fn leaves(depth: Depth, logits: &[f32], compare: &[f32]) -> Vec<f32> {
         let mut nodes = vec![1.0f32; depth.nodes()];
         for node in 0..depth.splits() {
-            let share = sigmoid(logits[node] * factors[NodeId::new(node as u32).level().get()]);
+            let level = NodeId::new(node as u32).level().get();
+            let share = 1.0 / (1.0 + (-logits[node] / compare[level]).exp());
             nodes[2 * node + 1] = nodes[node] * share;
             nodes[2 * node + 2] = nodes[node] * (1.0 - share);
         }
@@ -264,23 +253,34 @@ mod tests {
         #[test]
         fn the_same_logits_are_read_at_another_temperature(
             logits in prop::collection::vec(-3.0f32..3.0, 15),
-            compare in prop::collection::vec(0.05f32..1.5, 4),
-            sharpening in prop::collection::vec(0.5f32..8.0, 4),
+            compare in prop::collection::vec(0.7f32..20.0, 4),
+            route in prop::collection::vec(0.5f32..8.0, 4),
         ) {
             let depth = Depth::new(4).unwrap();
             let row = leaves(depth, &logits, &compare);
-            let sharp: Vec<f32> = compare.iter().zip(&sharpening).map(|(a, b)| a * b).collect();
-            let expected = leaves(depth, &logits, &sharp);
+            let sharpening = compare.iter().zip(&route).map(|(compare, route)| compare / route).collect();
             let routing = Routing { sharpening, cover: Vec::new() };
-            let routed = routing.read(Assignment::new(depth, Nesting::Nested, &row));
+            let item = Assignment::new(depth, Nesting::Nested, &row);
+            let routed = routing.read(item);
+            let score = |leaf: usize| -> f32 {
+                let way: Vec<NodeId> = LeafId::new(leaf as u32).node(depth).path().collect();
+                let lean = |step: &[NodeId]| {
+                    let lean = 0.5 * logits[step[0].index()] / route[step[0].level().get()];
+                    if step[1] == step[0].left() { lean } else { -lean }
+                };
+                way.windows(2).map(lean).sum()
+            };
+            let expected: Vec<f32> = (0..16).map(|leaf| score(leaf).exp()).collect();
+            let total: f32 = expected.iter().sum();
             for (got, expected) in routed.leaves().iter().zip(&expected) {
-                prop_assert!((got - expected).abs() < 1e-3, "{got} {expected}");
+                prop_assert!((got - expected / total).abs() < 1e-3, "{got} {}", expected / total);
             }
             for node in 0..depth.splits() {
                 let below = routed.nodes()[2 * node + 1] + routed.nodes()[2 * node + 2];
                 prop_assert!((routed.nodes()[node] - below).abs() < 1e-5);
             }
-            prop_assert_eq!(routing.leaf(Assignment::new(depth, Nesting::Nested, &row)), routed.leaf());
+            let place = routing.leaf(item).node(depth);
+            prop_assert!((routed.chance(place) - routed.chance(routed.leaf().node(depth))).abs() < 1e-6);
         }
     }
 
@@ -288,8 +288,9 @@ mod tests {
     fn one_temperature_is_the_likeliest_leaf() {
         let depth = Depth::new(2).unwrap();
         let row = [0.31, 0.29, 0.40, 0.0];
-        let routed = Routing::same(depth).read(Assignment::new(depth, Nesting::Nested, &row));
-        assert_eq!(routed.leaf(), LeafId::new(2));
+        let item = Assignment::new(depth, Nesting::Nested, &row);
+        let routed = Routing::same().read(item);
+        assert_eq!((routed.leaf(), Routing::same().leaf(item)), (LeafId::new(2), LeafId::new(2)));
         assert_eq!(routed.leaves(), row);
         assert_eq!(routed.order(), [2, 0, 1, 3].map(LeafId::new));
         assert_eq!((routed.leaves_for(0.4), routed.leaves_for(0.5), routed.leaves_for(1.0)), (1, 2, 3));
@@ -297,7 +298,16 @@ mod tests {
     }
 
     #[test]
-    fn leaves_without_mass_are_split_evenly() {
+    fn all_splits_of_a_path_are_heard() {
+        let depth = Depth::new(2).unwrap();
+        // It leans a little to the left at the root, and clearly to the right-hand child on the right.
+        let row = [0.26, 0.26, 0.08, 0.40];
+        let routing = Routing { sharpening: vec![4.0, 4.0], cover: Vec::new() };
+        assert_eq!(routing.read(Assignment::new(depth, Nesting::Nested, &row)).leaf(), LeafId::new(3));
+    }
+
+    #[test]
+    fn leaves_without_mass_leave_a_usable_reading() {
         let depth = Depth::new(2).unwrap();
         let row = [1.0, 0.0, 0.0, 0.0];
         let routing = Routing { sharpening: vec![2.0, 2.0], cover: Vec::new() };
@@ -309,7 +319,7 @@ mod tests {
     #[test]
     fn cover_is_read_between_measured_points() {
         let depth = Depth::new(1).unwrap();
-        let mut routing = Routing::same(depth);
+        let mut routing = Routing::same();
         assert_eq!(routing.opened_for(0.9), 0.9);
         let point = |chance, opened| CoverPoint { chance, opened };
         routing.cover = vec![point(0.5, 0.4), point(0.9, 0.8), point(0.99, 0.99)];
@@ -321,8 +331,7 @@ mod tests {
 
     #[test]
     fn cover_is_read_backwards() {
-        let depth = Depth::new(1).unwrap();
-        let mut routing = Routing::same(depth);
+        let mut routing = Routing::same();
         assert_eq!((routing.chance_of(0.3), routing.chance_of(2.0)), (0.3, 1.0));
         let point = |chance, opened| CoverPoint { chance, opened };
         routing.cover = vec![point(0.5, 0.4), point(0.7, 0.4), point(0.9, 0.8), point(0.99, 0.99)];
@@ -340,7 +349,7 @@ mod tests {
         assert!(with(&[1.0, 0.0]).check(depth).is_err());
         assert!(with(&[1.0, f32::NAN]).check(depth).is_err());
         let point = |chance, opened| CoverPoint { chance, opened };
-        let falling = Routing { cover: vec![point(0.5, 0.4), point(0.9, 0.3)], ..Routing::same(depth) };
+        let falling = Routing { cover: vec![point(0.5, 0.4), point(0.9, 0.3)], ..Routing::same() };
         assert!(falling.check(depth).is_err());
     }
 }

@@ -113,8 +113,7 @@ impl Ingredient {
         match self {
             Self::Training => *recipe = model::Recipe::untrained(),
             Self::Cosine => recipe.cosine = 0.0,
-            // One level of two nodes is as little as there can be; the first block of planted directions shrinks with it.
-            Self::Distances => planted.upper = 1,
+            Self::Distances => recipe.distances = 0.0,
             Self::Hidden => planted.trunk = TrunkConfig::Linear,
             Self::Dropout => {
                 if let TrunkConfig::Mlp { dropout, .. } = &mut planted.trunk {

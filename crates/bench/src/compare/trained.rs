@@ -81,7 +81,7 @@ pub(super) fn findings(
                 tree.calibrate(set.queries, set.documents, set.dev);
             }
             let routing = match recipe.has_one_temperature() {
-                true => Routing::same(tree.config().depth),
+                true => Routing::same(),
                 false => tree.routing(),
             };
             Ok(tree_findings(material, (&tree, &routing), labels))

@@ -39,7 +39,7 @@ impl Corpus {
         count: usize,
     ) -> Result<Self> {
         let depth = base.depth();
-        let (shape, routing) = (Shape { depth, nesting: Nesting::Nested }, Routing::same(depth));
+        let (shape, routing) = (Shape { depth, nesting: Nesting::Nested }, Routing::same());
         let (documents, asked) = (dir.join("documents.f32"), dir.join("queries.f32"));
         write(&mut File::create(&asked)?, queries.as_slice())?;
         let mut raw = BufWriter::new(File::create(&documents)?);

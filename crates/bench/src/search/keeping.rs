@@ -76,7 +76,7 @@ pub(super) fn open(corpus: Corpus, dir: &Path, mut peer: Peer) -> Result<()> {
 fn fill(corpus: &Corpus, home: &Path) -> Result<Assignments> {
     let depth = corpus.depth;
     let mut writer =
-        Index::create(home, Shape { depth, nesting: Nesting::Nested }, Routing::same(depth))?.writer()?;
+        Index::create(home, Shape { depth, nesting: Nesting::Nested }, Routing::same())?.writer()?;
     let mut raw = File::open(&corpus.documents)?;
     let mut first = None;
     for from in (0..corpus.count).step_by(PART) {

@@ -197,7 +197,9 @@ impl Demo<'_> {
         say!("\nready after {}; all of it is in {}", spoken(self.started.elapsed()), self.out.display());
         say!("  retreever explore --index {index_path}                 the tree in a browser");
         say!("  retreever search --index {index_path} \"your question\" --explain");
-        say!("  retreever index --data YOUR-FOLDER --out my-index       your own documents, without training");
+        say!(
+            "  retreever index --data YOUR-FOLDER --out my-index       your own documents, without training"
+        );
         if self.args.explore {
             self.command(&["explore", "--index", &index_path], Stdio::inherit())?;
         }

@@ -72,7 +72,8 @@ impl Table {
             let rows = self.rows.iter().filter(|row| row.method == method);
             rows.max_by_key(|row| row.numbers)
         };
-        let full: Vec<&Row> = ["Encoder", "Encoder+MLP", PLANTED, TREE].into_iter().filter_map(largest).collect();
+        let full: Vec<&Row> =
+            ["Encoder", "Encoder+MLP", PLANTED, TREE].into_iter().filter_map(largest).collect();
         full.iter().for_each(|row| row.print(""));
         println!("made smaller:");
         for size in [16, 64, 256] {

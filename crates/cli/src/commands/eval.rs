@@ -98,7 +98,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         } else {
             let opened = match (opening, found) {
                 (Some(Opening::Cover(asked)), Some(found)) => {
-                    format!(", {:.1}% of the answers among them, asked for {:.1}%", found * 100.0, asked * 100.0)
+                    format!(
+                        ", {:.1}% of the answers among them, asked for {:.1}%",
+                        found * 100.0,
+                        asked * 100.0
+                    )
                 }
                 (_, Some(found)) => format!(", {:.1}% of the answers among them", found * 100.0),
                 _ => String::new(),

@@ -140,9 +140,12 @@ fn guarantee(answer: &Answer, query: &Query<'_>) -> String {
     let read = answer.share_read * 100.0;
     let own_levels = query.assignment.nesting() == Nesting::PerLevel;
     let covered = match (answer.cover, query.mode) {
-        (Some(chance), Mode::Leaves(_)) => format!("; the answer is among them with a chance of {:.0}%", 100.0 * chance),
+        (Some(chance), Mode::Leaves(_)) => {
+            format!("; the answer is among them with a chance of {:.0}%", 100.0 * chance)
+        }
         (None, Mode::Leaves(Opening::Cover(_))) => {
-            "; this tree was not calibrated on pairs, so the chance that the answer is among them is a guess".to_owned()
+            "; this tree was not calibrated on pairs, so the chance that the answer is among them is a guess"
+                .to_owned()
         }
         _ => String::new(),
     };

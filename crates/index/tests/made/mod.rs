@@ -51,7 +51,7 @@ impl Recipe {
     /// A routing for the items: of one temperature for every fourth seed, not calibrated for every third.
     pub(crate) fn routing(&self) -> Routing {
         let mut dice = Dice::new(self.seed.wrapping_mul(17));
-        let mut routing = Routing::same(self.depth());
+        let mut routing = Routing::same();
         if !self.seed.is_multiple_of(4) {
             routing.sharpening.iter_mut().for_each(|sharpening| *sharpening = 0.5 + 6.0 * dice.unit());
         }

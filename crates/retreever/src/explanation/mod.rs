@@ -339,7 +339,7 @@ mod tests {
             let (home, depth) = (tempfile::tempdir().unwrap(), Depth::new(7).unwrap());
             let routing = match nesting {
                 Nesting::Nested => Routing { sharpening: vec![3.0; 7], cover: Vec::new() },
-                Nesting::PerLevel => Routing::same(depth),
+                Nesting::PerLevel => Routing::same(),
             };
             let index = Index::create(home.path(), Shape { depth, nesting }, routing).unwrap();
             let mut writer = index.writer().unwrap();

@@ -53,7 +53,11 @@ impl Display for Explanation {
         match self.parts {
             Some(parts) => {
                 let score = parts.tree + parts.words;
-                write!(f, "\nmixed score {score:.3} = {:.3} by the tree + {:.3} by words", parts.tree, parts.words)
+                write!(
+                    f,
+                    "\nmixed score {score:.3} = {:.3} by the tree + {:.3} by words",
+                    parts.tree, parts.words
+                )
             }
             None => Ok(()),
         }
@@ -63,7 +67,11 @@ impl Display for Explanation {
 impl Display for Parting {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let place = Named(self.place, &self.place_label);
-        write!(f, "place: {place}, where the answer is with a chance of {}", Percent(self.place_chance.into()))?;
+        write!(
+            f,
+            "place: {place}, where the answer is with a chance of {}",
+            Percent(self.place_chance.into())
+        )?;
         match self.node {
             _ if self.on_way => write!(f, "; on the question's way"),
             NodeId::ROOT => write!(f, "; off the question's way from the first split on"),

@@ -182,7 +182,7 @@ fn notes_belong_to_commits() {
 fn what_does_not_fit_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(Index::open(dir.path()), Err(Error::NotAnIndex(_))));
-    let other = Routing::same();
+    let other = Routing { sharpening: vec![1.0; 2], cover: Vec::new() };
     assert!(matches!(Index::create(dir.path(), shape(), other), Err(Error::Routing(_))));
     let index = Index::create(dir.path(), shape(), RECIPE.routing()).unwrap();
     assert_eq!(Index::open(dir.path()).unwrap().routing(), &RECIPE.routing());

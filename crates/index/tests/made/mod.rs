@@ -53,7 +53,7 @@ impl Recipe {
         let mut dice = Dice::new(self.seed.wrapping_mul(17));
         let mut routing = Routing::same();
         if !self.seed.is_multiple_of(4) {
-            routing.sharpening.iter_mut().for_each(|sharpening| *sharpening = 0.5 + 6.0 * dice.unit());
+            routing.sharpening = (0..self.depth).map(|_| 0.5 + 6.0 * dice.unit()).collect();
         }
         if !self.seed.is_multiple_of(3) {
             let mut opened: Vec<f64> = (0..4).map(|_| dice.unit().into()).collect();

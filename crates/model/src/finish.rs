@@ -60,12 +60,12 @@ fn about_as_good(scores: &[f64], best: &[f64]) -> bool {
     loss <= MOST.min(2.0 * error)
 }
 
-/// Items as the trunk sees them.
+/// Items as the lower trunk makes them.
 pub(crate) struct Space<'a>(pub(crate) &'a Tree);
 
 impl Represent for Space<'_> {
     fn represent(&mut self, batch: &Ragged, rows: &mut Vec<f32>) {
-        rows.extend(self.0.space(batch).unwrap_or_default());
+        rows.extend(self.0.spaces(batch).unwrap_or_default().lower);
     }
 
     fn width(&self) -> usize {

@@ -14,6 +14,7 @@ mod error;
 mod finish;
 mod hidden;
 mod learner;
+mod least_squares;
 mod linear_algebra;
 pub mod loss;
 pub mod optimizer;

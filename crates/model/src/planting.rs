@@ -9,16 +9,19 @@
 //! turned: its directions stay within the space that they span together, which the tree's loss has shaped, and point along
 //! the halves of the documents as far as that space allows. To soft comparisons only the space of a level matters.
 //!
-//! Directions are at right angles in blocks. The upper levels form the first block. Few directions cannot see all of an
-//! embedding, so these stay within as many principal directions of the documents. The next block fills what the upper one
-//! leaves out, as far as whole levels fit into the width. Further levels are blocks by themselves, in parts if need be.
+//! Directions are at right angles in blocks. The upper levels form the first block, in a space of their own. Few directions cannot
+//! see all of an embedding, so these stay within as many principal directions of the documents. The next block fills what the
+//! upper one leaves out, as far as whole levels fit into the width: it is at right angles to the directions of the lower space
+//! that predict the upper logits best. Further levels are blocks by themselves, in parts if need be.
 
 use crate::dense;
-use crate::linear_algebra::{disturb, dot, keep_within, polar, principal, remove, unit};
+use crate::least_squares;
+use crate::linear_algebra::{disturb, dot, keep_within, mean, polar, principal, remove, unit};
 use crate::random::Random;
+use crate::split::Spaces;
 use rayon::prelude::*;
 use retreever_kernels::gemm::Mat;
-use retreever_tree::Depth;
+use retreever_tree::{Depth, Level};
 use std::ops::Range;
 
 /// The least share of a node's documents that a child gets. Meaning asks for uneven cuts, reading few documents for even ones.
@@ -46,11 +49,60 @@ pub struct Frame {
     pub biases: Vec<f32>,
 }
 
+/// The documents that a tree is planted in.
+pub(crate) struct Documents<'a> {
+    depth: Depth,
+    width: usize,
+    /// How many splits look at the upper space.
+    first: usize,
+    rows: Spaces<&'a [f32]>, // [documents, width], of length 1
+}
+
+impl<'a> Documents<'a> {
+    /// Documents in the spaces of a tree whose first `upper` levels of splits form the first block.
+    pub(crate) fn new(depth: Depth, upper: usize, width: usize, rows: &'a Spaces<Vec<f32>>) -> Self {
+        let first = first_block(depth.leaf_level(), upper, width);
+        Self { depth, width, first, rows: Spaces { upper: &rows.upper, lower: &rows.lower } }
+    }
+
+    fn len(&self) -> usize {
+        self.rows.lower.len() / self.width
+    }
+
+    /// What the splits look at that begin with this one.
+    fn rows(&self, split: usize) -> &'a [f32] {
+        if split < self.first { self.rows.upper } else { self.rows.lower }
+    }
+
+    /// The logits of some splits, all of one space, `[documents, splits]`.
+    fn logits(&self, splits: Range<usize>, frame: &Frame) -> Vec<f32> {
+        let (items, width) = (self.len(), self.width);
+        let mut logits: Vec<f32> = (0..items).flat_map(|_| &frame.biases[splits.clone()]).copied().collect();
+        if !splits.is_empty() {
+            let directions = &frame.directions[splits.start * width..splits.end * width];
+            let (rows, directions) =
+                (Mat::new(self.rows(splits.start), items, width), Mat::new(directions, splits.len(), width));
+            dense::par_gemm(rows, directions.t(), &mut logits);
+        }
+        logits
+    }
+
+    /// The directions of the lower space, at right angles, that predict the logits of the first block best.
+    fn predicting(&self, frame: &Frame) -> Vec<f32> {
+        let mut logits = self.logits(0..self.first, frame);
+        let mut rows = self.rows.lower.to_vec();
+        centre(&mut logits, self.first);
+        centre(&mut rows, self.width);
+        let mut directions = least_squares::map(&rows, self.width, &logits, self.first);
+        disturb(&mut directions, self.width, &mut Random::new(0, self.first as u64));
+        polar(&mut directions, self.width);
+        directions
+    }
+}
+
 /// Documents on their way down a frame that is being planted.
 struct Planting<'a> {
-    depth: Depth,
-    rows: &'a [f32], // [documents, width]
-    width: usize,
+    documents: &'a Documents<'a>,
     seed: u64,
     /// The documents of each node, as far as cuts are known.
     groups: Vec<Vec<u32>>,
@@ -72,53 +124,72 @@ impl Frame {
         Self { width, directions, biases }
     }
 
-    /// The frame of a tree whose first `upper` levels of splits form the first block, for documents `rows` of length 1.
-    pub(crate) fn plant(depth: Depth, upper: usize, rows: &[f32], width: usize, seed: u64) -> Self {
+    /// A frame for these documents.
+    pub(crate) fn plant(documents: &Documents<'_>, seed: u64) -> Self {
+        let &Documents { depth, width, first, .. } = documents;
         let splits = depth.splits();
         let mut frame = Self { width, directions: vec![0.0; splits * width], biases: vec![0.0; splits] };
-        let mut planting = Planting::new(depth, rows, width, seed);
-        let first = first_block(depth, upper, width);
-        let space = principal(rows, width, first, seed);
+        let mut planting = Planting::new(documents, seed);
+        let space = principal(documents.rows.upper, width, first, seed);
         planting.block(0..first, Within::Space(&space), &mut frame);
-        planting.below(first, &mut frame);
+        planting.below(&mut frame);
         frame
     }
 
     /// Turns each level of the first block within the space of its directions, cuts anew, and plants the levels below.
-    pub(crate) fn turn(&mut self, depth: Depth, upper: usize, rows: &[f32], seed: u64) {
-        let mut planting = Planting::new(depth, rows, self.width, seed);
-        let first = first_block(depth, upper, self.width);
-        let levels = depth.levels().map(|below| (below.start() / 2)..below.start());
-        for level in levels.take_while(|level| level.end <= first) {
+    pub(crate) fn turn(&mut self, documents: &Documents<'_>, seed: u64) {
+        let mut planting = Planting::new(documents, seed);
+        let levels = documents.depth.levels().map(|below| (below.start() / 2)..below.start());
+        for level in levels.take_while(|level| level.end <= documents.first) {
             let span = self.directions[level.start * self.width..level.end * self.width].to_vec();
             planting.block(level, Within::Space(&span), self);
         }
-        planting.below(first, self);
+        planting.below(self);
     }
 
-    /// The same splits with directions of length 1.
-    pub(crate) fn at_length_1(mut self) -> Self {
-        let length = dot(self.direction(0), self.direction(0)).sqrt().max(f32::MIN_POSITIVE);
-        self.divide(length);
+    /// The same splits with directions of length 1; the first block ends with split `first`.
+    pub(crate) fn at_length_1(mut self, first: usize) -> Self {
+        for part in [0..first, first..self.biases.len()] {
+            if !part.is_empty() {
+                let length = dot(self.direction(part.start), self.direction(part.start)).sqrt();
+                self.divide(part, length.max(f32::MIN_POSITIVE));
+            }
+        }
         self
     }
 
-    /// The same splits with logits whose standard deviation over these rows is 1, on the mean of all splits.
-    pub(crate) fn at_deviation_1(mut self, rows: &[f32]) -> Self {
-        self.divide(self.mean_deviation(rows).max(SMALLEST));
+    /// The same splits with logits whose standard deviation is 1, on the mean of all splits. The first block is as loud beside the
+    /// others as what it tells is in the lower space.
+    pub(crate) fn at_deviation_1(mut self, documents: &Documents<'_>) -> Self {
+        let (first, splits) = (documents.first, self.biases.len());
+        let upper = deviation(&documents.logits(0..first, &self), first);
+        let mut total = upper * first as f32;
+        if first < splits {
+            let directions = documents.predicting(&self);
+            let told = Self::new(self.width, directions, vec![0.0; first]);
+            let lower_rows = Documents { first: 0, ..*documents };
+            let wanted = deviation(&lower_rows.logits(0..first, &told), first);
+            self.divide(0..first, upper / wanted.max(SMALLEST));
+            let lower = deviation(&documents.logits(first..splits, &self), splits - first);
+            total = wanted * first as f32 + lower * (splits - first) as f32;
+        }
+        self.divide(0..splits, (total / splits as f32).max(SMALLEST));
         self
     }
 
     /// Moves cuts until no child of a node has less than [`CHILD`] of its documents by the routing rule, which hears all splits
     /// of a path alike and so places some documents on the other side of an upper cut.
-    pub(crate) fn balance(mut self, depth: Depth, rows: &[f32]) -> Self {
-        let (items, splits, width) = (rows.len() / self.width, self.biases.len(), self.width);
-        let mut along = vec![0.0; items * splits];
-        dense::par_gemm(
-            Mat::new(rows, items, width),
-            Mat::new(&self.directions, splits, width).t(),
-            &mut along,
-        );
+    pub(crate) fn balance(mut self, documents: &Documents<'_>) -> Self {
+        let (depth, first, splits) = (documents.depth, documents.first, self.biases.len());
+        let biases = std::mem::replace(&mut self.biases, vec![0.0; splits]);
+        let (upper, lower) = (documents.logits(0..first, &self), documents.logits(first..splits, &self));
+        self.biases = biases;
+        let along: Vec<f32> = (0..documents.len())
+            .flat_map(|item| {
+                let lower = &lower[item * (splits - first)..][..splits - first];
+                upper[item * first..][..first].iter().chain(lower).copied()
+            })
+            .collect();
         for _ in 0..BALANCING {
             let place = |along: &[f32]| -> usize {
                 let mut scores = vec![0.0f32];
@@ -144,29 +215,9 @@ impl Frame {
         self
     }
 
-    fn divide(&mut self, by: f32) {
-        self.directions.iter_mut().chain(&mut self.biases).for_each(|x| *x /= by);
-    }
-
-    /// The standard deviation of logits of these rows, on the mean of all splits.
-    fn mean_deviation(&self, rows: &[f32]) -> f32 {
-        let (items, splits) = (rows.len() / self.width, self.biases.len());
-        let directions = Mat::new(&self.directions, splits, self.width);
-        let (mut sums, mut squares) = (vec![0.0f64; splits], vec![0.0f64; splits]);
-        for some in rows.chunks(1024 * self.width) {
-            let mut logits = vec![0.0; some.len() / self.width * splits];
-            dense::par_gemm(Mat::new(some, some.len() / self.width, self.width), directions.t(), &mut logits);
-            for row in logits.chunks_exact(splits) {
-                for ((sum, square), logit) in sums.iter_mut().zip(&mut squares).zip(row) {
-                    *sum += f64::from(*logit);
-                    *square += f64::from(*logit) * f64::from(*logit);
-                }
-            }
-        }
-        let count = items.max(1) as f64;
-        let deviations =
-            sums.iter().zip(&squares).map(|(s, q)| (q / count - (s / count).powi(2)).max(0.0).sqrt());
-        (deviations.sum::<f64>() / splits as f64) as f32
+    fn divide(&mut self, splits: Range<usize>, by: f32) {
+        let directions = &mut self.directions[splits.start * self.width..splits.end * self.width];
+        directions.iter_mut().chain(&mut self.biases[splits]).for_each(|x| *x /= by);
     }
 
     fn direction(&self, node: usize) -> &[f32] {
@@ -175,10 +226,31 @@ impl Frame {
 }
 
 /// How many splits the first block has: whole levels, no more than the embedding is wide.
-pub(crate) fn first_block(depth: Depth, upper: usize, width: usize) -> usize {
-    let mut levels = depth.levels().take(upper.max(1)).map(|level| level.width() - 1);
-    let fitting = levels.by_ref().take_while(|splits| *splits <= width).last();
-    fitting.unwrap_or(1).max(1)
+pub(crate) fn first_block(leaves: Level, upper: usize, width: usize) -> usize {
+    let levels = std::iter::successors(Some(Level::ROOT.below()), |level| Some(level.below()));
+    let levels = levels.take_while(|level| *level <= leaves).take(upper.max(1));
+    levels.map(Level::start).take_while(|splits| *splits <= width).last().unwrap_or(1)
+}
+
+/// The mean standard deviation of the columns of `[items, columns]` numbers.
+fn deviation(numbers: &[f32], columns: usize) -> f32 {
+    let (mut sums, mut squares) = (vec![0.0f64; columns], vec![0.0f64; columns]);
+    for row in numbers.chunks_exact(columns.max(1)) {
+        for ((sum, square), x) in sums.iter_mut().zip(&mut squares).zip(row) {
+            *sum += f64::from(*x);
+            *square += f64::from(*x) * f64::from(*x);
+        }
+    }
+    let count = (numbers.len() / columns.max(1)).max(1) as f64;
+    let deviations =
+        sums.iter().zip(&squares).map(|(s, q)| (q / count - (s / count).powi(2)).max(0.0).sqrt());
+    (deviations.sum::<f64>() / columns.max(1) as f64) as f32
+}
+
+/// Takes from rows their mean.
+fn centre(rows: &mut [f32], width: usize) {
+    let mean = mean(rows, width);
+    rows.chunks_exact_mut(width).for_each(|row| row.iter_mut().zip(&mean).for_each(|(x, mean)| *x -= mean));
 }
 
 /// The blocks below the first `done` splits: the first of them shares its space with those.
@@ -198,31 +270,31 @@ fn blocks_below(depth: Depth, done: usize, width: usize) -> Vec<Range<usize>> {
 }
 
 impl<'a> Planting<'a> {
-    fn new(depth: Depth, rows: &'a [f32], width: usize, seed: u64) -> Self {
-        let mut groups = vec![Vec::new(); depth.nodes()];
-        groups[0] = (0..(rows.len() / width) as u32).collect();
-        Self { depth, rows, width, seed, groups }
+    fn new(documents: &'a Documents<'a>, seed: u64) -> Self {
+        let mut groups = vec![Vec::new(); documents.depth.nodes()];
+        groups[0] = (0..documents.len() as u32).collect();
+        Self { documents, seed, groups }
     }
 
-    /// Plants all blocks below the first `done` splits.
-    fn below(&mut self, done: usize, frame: &mut Frame) {
-        for block in blocks_below(self.depth, done, self.width) {
-            let above = frame.directions[..done * self.width].to_vec();
-            let within = if block.start == done && block.end <= self.width {
-                Within::Beside(&above)
+    /// Plants all blocks below the first one.
+    fn below(&mut self, frame: &mut Frame) {
+        let &Documents { depth, width, first, .. } = self.documents;
+        for block in blocks_below(depth, first, width) {
+            if block.start == first && block.end <= width {
+                let above = self.documents.predicting(frame);
+                self.block(block, Within::Beside(&above), frame);
             } else {
-                Within::All
-            };
-            self.block(block, within, frame);
+                self.block(block, Within::All, frame);
+            }
         }
     }
 
     /// Plants the nodes of one block, whose documents are known for the topmost of them.
     fn block(&mut self, nodes: Range<usize>, within: Within<'_>, frame: &mut Frame) {
-        let width = self.width;
+        let (width, rows) = (self.documents.width, self.documents.rows(nodes.start));
         let mut seen = match within {
             Within::All => None,
-            _ => Some(self.rows.to_vec()),
+            _ => Some(rows.to_vec()),
         };
         if let Some(seen) = &mut seen {
             match within {
@@ -231,7 +303,7 @@ impl<'a> Planting<'a> {
                 Within::All => {}
             }
         }
-        let seen = seen.as_deref().unwrap_or(self.rows);
+        let seen = seen.as_deref().unwrap_or(rows);
         // The halves of 2-means lead down the block until its directions are turned.
         let (mut reached, mut wanted) = (self.groups.clone(), vec![0.0; nodes.len() * width]);
         let mut start = nodes.start;
@@ -259,14 +331,14 @@ impl<'a> Planting<'a> {
 
     /// The direction between the halves of a group, and the halves.
     fn halve(&self, node: usize, group: &[u32], seen: &[f32]) -> (Vec<f32>, [Vec<u32>; 2]) {
-        let mut random = Random::new(self.seed, node as u64);
-        let row = |item: u32| &seen[item as usize * self.width..][..self.width];
+        let (width, mut random) = (self.documents.width, Random::new(self.seed, node as u64));
+        let row = |item: u32| &seen[item as usize * width..][..width];
         let mut some = group.to_vec();
         random.shuffle(&mut some);
         some.truncate(CLUSTERED);
         let sample: Vec<f32> = some.iter().flat_map(|item| row(*item)).copied().collect();
-        let Some(direction) = two_means(&sample, self.width, &mut random) else {
-            let mut direction: Vec<f32> = (0..self.width).map(|_| random.normal() as f32).collect();
+        let Some(direction) = two_means(&sample, width, &mut random) else {
+            let mut direction: Vec<f32> = (0..width).map(|_| random.normal() as f32).collect();
             unit(&mut direction);
             return (direction, [group.to_vec(), Vec::new()]);
         };
@@ -292,21 +364,22 @@ impl<'a> Planting<'a> {
 
     fn cut_at(&self, node: usize, frame: &Frame) -> (f32, [Vec<u32>; 2]) {
         let group = &self.groups[node];
-        let along = self.along(group, frame.direction(node));
+        let along = self.along(group, node, frame);
         let cut = if group.len() >= FEW {
             gap(&along)
         } else {
             // Too few documents to tell: the mean of all is split evenly.
-            let all: Vec<u32> = (0..(self.rows.len() / self.width).min(CLUSTERED) as u32).collect();
-            let along = self.along(&all, frame.direction(node));
+            let all: Vec<u32> = (0..self.documents.len().min(CLUSTERED) as u32).collect();
+            let along = self.along(&all, node, frame);
             along.iter().sum::<f32>() / along.len().max(1) as f32
         };
         (-cut, sides(group, &along, cut))
     }
 
-    fn along(&self, group: &[u32], direction: &[f32]) -> Vec<f32> {
-        let row = |item: &u32| &self.rows[*item as usize * self.width..][..self.width];
-        group.iter().map(|item| dot(row(item), direction)).collect()
+    fn along(&self, group: &[u32], node: usize, frame: &Frame) -> Vec<f32> {
+        let (width, rows) = (self.documents.width, self.documents.rows(node));
+        let row = |item: &u32| &rows[*item as usize * width..][..width];
+        group.iter().map(|item| dot(row(item), frame.direction(node))).collect()
     }
 }
 
@@ -400,6 +473,10 @@ fn gap(along: &[f32]) -> f32 {
 mod tests {
     use super::*;
 
+    fn both(rows: &[f32]) -> Spaces<Vec<f32>> {
+        Spaces { upper: rows.to_vec(), lower: rows.to_vec() }
+    }
+
     fn depth(levels: u8) -> Depth {
         Depth::new(levels).unwrap()
     }
@@ -427,19 +504,21 @@ mod tests {
 
     #[test]
     fn blocks_are_whole_levels_as_far_as_they_fit() {
-        assert_eq!(first_block(depth(10), 6, 384), 63);
+        assert_eq!(first_block(depth(10).leaf_level(), 6, 384), 63);
         assert_eq!(blocks_below(depth(10), 63, 384), [63..255, 255..511, 511..767, 767..1023]);
         assert_eq!(blocks_below(depth(10), 63, 768), [63..511, 511..1023]);
-        assert_eq!(first_block(depth(5), 6, 8), 7);
+        assert_eq!(first_block(depth(5).leaf_level(), 6, 8), 7);
         assert_eq!(blocks_below(depth(5), 7, 8), [7..15, 15..23, 23..31]);
-        assert_eq!(first_block(depth(2), 6, 1), 1);
+        assert_eq!(first_block(depth(2).leaf_level(), 6, 1), 1);
         assert_eq!(blocks_below(depth(2), 1, 1), [1..2, 2..3]);
     }
 
     #[test]
     fn splits_point_where_documents_part_and_stand_at_right_angles() {
         let rows = clusters(400, 8);
-        let frame = Frame::plant(depth(4), 2, &rows, 8, 1);
+        let spaces = both(&rows);
+        let documents = Documents::new(depth(4), 2, 8, &spaces);
+        let frame = Frame::plant(&documents, 1);
         assert!(frame.directions[0].abs() > 0.9, "{:?}", &frame.directions[..8]);
         for block in [0..3, 3..7, 7..15] {
             let rows = &frame.directions[block.start * 8..block.end * 8];
@@ -449,7 +528,7 @@ mod tests {
             largest_angle(&frame.directions[..7 * 8], 8) < 1e-3,
             "the second block goes on beside the first"
         );
-        let mut planting = Planting::new(depth(4), &rows, 8, 1);
+        let mut planting = Planting::new(&documents, 1);
         planting.cut(0..15, &mut frame.clone());
         for (leaf, group) in planting.groups[3..7].iter().enumerate() {
             let classes: Vec<u32> = group.iter().map(|document| document % 4).collect();
@@ -470,7 +549,8 @@ mod tests {
     #[test]
     fn documents_that_are_alike_or_missing_leave_a_usable_frame() {
         for rows in [vec![0.5; 4 * 40], vec![0.5; 4], Vec::new()] {
-            let frame = Frame::plant(depth(3), 6, &rows, 4, 1);
+            let spaces = both(&rows);
+            let frame = Frame::plant(&Documents::new(depth(3), 6, 4, &spaces), 1);
             assert!(frame.directions.iter().chain(&frame.biases).all(|x| x.is_finite()), "{rows:?}");
             assert!(largest_angle(&frame.directions[..3 * 4], 4) < 1e-3);
         }
@@ -479,9 +559,11 @@ mod tests {
     #[test]
     fn upper_levels_turn_within_their_spaces() {
         let (rows, other) = (clusters(200, 8), clusters(300, 8));
-        let mut frame = Frame::plant(depth(4), 2, &rows, 8, 1);
+        let spaces = both(&rows);
+        let mut frame = Frame::plant(&Documents::new(depth(4), 2, 8, &spaces), 1);
         let before = frame.clone();
-        frame.turn(depth(4), 2, &other[800..], 1);
+        let spaces = both(&other[800..]);
+        frame.turn(&Documents::new(depth(4), 2, 8, &spaces), 1);
         for level in [0..1, 1..3] {
             let rows = level.start * 8..level.end * 8;
             let mut rest = frame.directions[rows.clone()].to_vec();
@@ -495,10 +577,12 @@ mod tests {
     #[test]
     fn logits_get_a_deviation_of_1() {
         let rows = clusters(200, 8);
-        let frame = Frame::plant(depth(4), 2, &rows, 8, 1);
-        let scaled = frame.clone().at_deviation_1(&rows);
-        assert!((scaled.mean_deviation(&rows) - 1.0).abs() < 1e-3);
-        let back = scaled.at_length_1();
+        let spaces = both(&rows);
+        let documents = Documents::new(depth(4), 2, 8, &spaces);
+        let frame = Frame::plant(&documents, 1);
+        let scaled = frame.clone().at_deviation_1(&documents);
+        assert!((deviation(&documents.logits(0..15, &scaled), 15) - 1.0).abs() < 1e-2);
+        let back = scaled.at_length_1(3);
         assert!(frame.directions.iter().zip(&back.directions).all(|(a, b)| (a - b).abs() < 1e-5));
     }
 }

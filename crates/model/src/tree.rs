@@ -6,11 +6,11 @@ use crate::finish::Renumbered;
 use crate::learner::Reads;
 use crate::loss::{At, Comparison, Mask};
 use crate::parameters::{Layout, Parameters};
-use crate::planting::Frame;
+use crate::planting::{Documents, Frame, first_block};
 use crate::propagation::{self, Propagation, PropagationConfig, Reached};
 use crate::random::Random;
 use crate::scale::{Scale, ScaleConfig};
-use crate::split::{self, Kept, Pass, PlantedConfig, Scope, Split, SplitConfig};
+use crate::split::{self, Kept, Pass, PlantedConfig, Scope, Spaces, Split, SplitConfig};
 use crate::temperature::Temperatures;
 use crate::trunk::TrunkConfig;
 use retreever_data::{Embeddings, Pair, Pooled, Ragged};
@@ -219,19 +219,22 @@ impl Tree {
     pub fn plant(&mut self, documents: &dyn Embeddings, seed: u64) {
         let Some(PlantedConfig { upper, .. }) = self.config.planted().cloned() else { return };
         let rows = self.sample(documents);
-        let frame = Frame::plant(self.config.depth, upper, &rows, self.config.width, seed);
-        self.split
-            .set_frame(&mut self.params, &frame.at_deviation_1(&rows).balance(self.config.depth, &rows));
+        let documents = Documents::new(self.config.depth, upper, self.config.width, &rows);
+        let frame = Frame::plant(&documents, seed);
+        self.split.set_frame(&mut self.params, &frame.at_deviation_1(&documents).balance(&documents));
     }
 
     /// Turns the upper levels and plants the others anew, where the trunk has learned.
     pub(crate) fn turn(&mut self, documents: &dyn Embeddings, seed: u64) {
         let Some(PlantedConfig { upper, .. }) = self.config.planted().cloned() else { return };
         let Some(frame) = self.split.frame(&self.params) else { return };
-        let (rows, mut frame) = (self.sample(documents), frame.at_length_1());
-        frame.turn(self.config.depth, upper, &rows, seed);
-        self.split
-            .set_frame(&mut self.params, &frame.at_deviation_1(&rows).balance(self.config.depth, &rows));
+        let (rows, mut frame) = (
+            self.sample(documents),
+            frame.at_length_1(first_block(self.config.depth.leaf_level(), upper, self.config.width)),
+        );
+        let documents = Documents::new(self.config.depth, upper, self.config.width, &rows);
+        frame.turn(&documents, seed);
+        self.split.set_frame(&mut self.params, &frame.at_deviation_1(&documents).balance(&documents));
     }
 
     /// Calibrates the routing temperatures on pairs that were not trained on.
@@ -248,22 +251,25 @@ impl Tree {
         }
     }
 
-    /// What the splits look at: items in the space that the trunk makes, `[items, width]` of length 1. `None` for trees without a
-    /// trunk.
-    pub fn space(&self, items: &Ragged) -> Option<Vec<f32>> {
+    /// What the splits look at, `[items, width]` of length 1. `None` for trees without trunks.
+    pub fn spaces(&self, items: &Ragged) -> Option<Spaces<Vec<f32>>> {
         let (mut room, pass) = (Workspace::default(), Pass { end: Level::ROOT, dropout: None });
         self.split.forward(&self.params, items, pass, &mut room.kept);
-        self.split.space(&room.kept).map(<[f32]>::to_vec)
+        let spaces = self.split.spaces(&room.kept)?;
+        Some(Spaces { upper: spaces.upper.to_vec(), lower: spaces.lower.to_vec() })
     }
 
-    /// A sample of documents in the space.
-    fn sample(&self, documents: &dyn Embeddings) -> Vec<f32> {
+    /// A sample of documents in the spaces.
+    fn sample(&self, documents: &dyn Embeddings) -> Spaces<Vec<f32>> {
         let step = documents.len().div_ceil(SAMPLE).max(1);
         let sample: Vec<usize> = (0..documents.len()).step_by(step).collect();
-        let rows = sample
-            .chunks(BATCH)
-            .flat_map(|some| self.space(&Renumbered::gather(documents, some)).unwrap_or_default());
-        rows.collect()
+        let mut rows = Spaces::<Vec<f32>>::default();
+        for some in sample.chunks(BATCH).map(|some| Renumbered::gather(documents, some)) {
+            let Spaces { upper, lower } = self.spaces(&some).unwrap_or_default();
+            rows.upper.extend(upper);
+            rows.lower.extend(lower);
+        }
+        rows
     }
 
     /// Sets what was learned to `share` of the way from `start` to `last`. The scales of the loss and planted splits stay those
@@ -304,8 +310,8 @@ impl Tree {
         loss += self.propagation.regularise(&room.reached, &mut room.grad_reach);
         let Workspace { kept, reached, grad_reach, grad_logits, cosines, .. } = room;
         let mut grad_space: &[f32] = &[];
-        if let Some(space) = self.split.space(kept).filter(|_| step.cosine > 0.0) {
-            loss += cosines.info_nce(space, self.config.width, step.cosine, step.mask).loss;
+        if let Some(spaces) = self.split.spaces(kept).filter(|_| step.cosine > 0.0) {
+            loss += cosines.info_nce(spaces.lower, self.config.width, step.cosine, step.mask).loss;
             grad_space = cosines.grad();
         }
 

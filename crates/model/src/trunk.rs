@@ -71,9 +71,9 @@ impl Dense {
 }
 
 impl Trunk {
-    /// A trunk, its tensors laid out.
-    pub(crate) fn new(config: TrunkConfig, width: usize, layout: &mut Layout) -> Self {
-        let mut dense = |name: &str, out, inner| Dense::new(&format!("trunk.{name}"), out, inner, layout);
+    /// A trunk, its tensors laid out under this name.
+    pub(crate) fn new(name: &str, config: TrunkConfig, width: usize, layout: &mut Layout) -> Self {
+        let mut dense = |layer: &str, out, inner| Dense::new(&format!("{name}.{layer}"), out, inner, layout);
         match config {
             TrunkConfig::Identity => Self { width, hidden: None, dropout: 0.0, last: None },
             TrunkConfig::Linear => {

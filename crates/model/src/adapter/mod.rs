@@ -68,10 +68,13 @@ impl Adapter {
     pub fn new(config: AdapterConfig, width: usize, seed: u64) -> Self {
         let mut layout = Layout::default();
         let (map, out) = match config {
-            AdapterConfig::Linear => (Map::Trunk(Trunk::new(TrunkConfig::Linear, width, &mut layout)), width),
-            AdapterConfig::Mlp { hidden, dropout } => {
-                (Map::Trunk(Trunk::new(TrunkConfig::Mlp { hidden, dropout }, width, &mut layout)), width)
+            AdapterConfig::Linear => {
+                (Map::Trunk(Trunk::new("trunk", TrunkConfig::Linear, width, &mut layout)), width)
             }
+            AdapterConfig::Mlp { hidden, dropout } => (
+                Map::Trunk(Trunk::new("trunk", TrunkConfig::Mlp { hidden, dropout }, width, &mut layout)),
+                width,
+            ),
             AdapterConfig::Matryoshka { largest } => {
                 (Map::Projection(Projection::new(width, largest, &mut layout)), largest)
             }

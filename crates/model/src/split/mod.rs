@@ -88,6 +88,15 @@ pub struct Kept {
     attention: cross_attention::Kept,
 }
 
+/// What upper and lower splits look at: `[items, width]`, of length 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spaces<T> {
+    /// What the splits of the upper levels look at.
+    pub upper: T,
+    /// What the other splits look at; the loss over cosines is of this space.
+    pub lower: T,
+}
+
 /// A split function.
 ///
 /// `forward` fills `kept.logits`; `backward` must see the same parameters, batch and pass, and adds to
@@ -100,8 +109,8 @@ pub trait Split: Send + Sync {
     /// Items to logits.
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut Kept);
 
-    /// What is split of each item of the last pass, `[items, width]` of length 1, where a trunk makes it.
-    fn space<'a>(&self, kept: &'a Kept) -> Option<&'a [f32]> {
+    /// What is split of each item of the last pass, where trunks make it.
+    fn spaces<'a>(&self, kept: &'a Kept) -> Option<Spaces<&'a [f32]>> {
         let _ = kept;
         None
     }
@@ -133,7 +142,7 @@ pub struct Backward<'a> {
     pub kept: &'a mut Kept,
     /// The gradient of the logits, `[items, nodes]`.
     pub grad: &'a [f32],
-    /// The gradient of the space, `[items, width]`; empty for none.
+    /// The gradient of the lower space, `[items, width]`; empty for none.
     pub grad_space: &'a [f32],
 }
 

@@ -1,24 +1,29 @@
-//! Planted splits: fixed directions in a space that a trunk learns, `w_t . z + b_t` with `z = unit(x + f(x))`.
+//! Planted splits: fixed directions in spaces that trunks learn, `w_t . z + b_t` with `z = unit(x + f(x))`.
 //!
 //! Directions and cuts are found in the documents ([`crate::planting`]) and are not trained: training changes the space in front
 //! of them. They are scaled so that logits have a standard deviation of 1 on the mean of all splits. With `f = 0` this is a tree
 //! without any training.
+//!
+//! The upper levels and the lower ones look at spaces of their own. The upper ones must say in few numbers what matters most, and
+//! learn it by the tree's distances; the lower ones see everything, and learn by cosines. In one space the two losses cost each
+//! other a point and a half of nDCG@10.
 
-use super::{Backward, Kept as AllKept, Pass, Scope, Split};
+use super::{Backward, Kept as AllKept, Pass, Scope, Spaces, Split};
 use crate::dense;
 use crate::parameters::{Decay, Layout, Parameters, Tensor};
-use crate::planting::Frame;
+use crate::planting::{Frame, first_block};
 use crate::random::Random;
 use crate::trunk::{self, Trunk, TrunkConfig};
 use retreever_data::Ragged;
 use retreever_kernels::gemm::Mat;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// What is in front of the splits, and how they are planted and compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// What is made of the pooled embedding before it is split.
+    /// What is made of the pooled embedding before it is split: once for the upper levels, once for the lower ones.
     pub trunk: TrunkConfig,
     /// How many levels, from the root on, are trained by the tree's distances and planted within the principal directions.
     /// The levels below are planted when training is over.
@@ -32,14 +37,26 @@ pub struct Config {
 /// What `forward` leaves for `backward`.
 #[derive(Default)]
 pub(super) struct Kept {
+    upper: Part,
+    lower: Part,
+}
+
+/// What one trunk and its splits leave.
+#[derive(Default)]
+struct Part {
     trunk: trunk::Kept,
-    grad: Vec<f32>, // [items, width]
+    logits: Vec<f32>,      // [items, splits of this part]
+    grad_logits: Vec<f32>, // [items, splits of this part]
+    grad: Vec<f32>,        // [items, width]
 }
 
 /// See the module.
 pub struct Planted {
     scope: Scope,
-    trunk: Trunk,
+    upper: Trunk,
+    lower: Trunk,
+    /// How many splits look at the upper space.
+    first: usize,
     weight: Tensor, // [nodes, width], fixed
     bias: Tensor,   // [nodes], fixed
 }
@@ -49,29 +66,62 @@ impl Planted {
         let nodes = scope.end.start();
         Self {
             scope,
-            trunk: Trunk::new(config.trunk, scope.width, layout),
+            upper: Trunk::new("upper_trunk", config.trunk, scope.width, layout),
+            lower: Trunk::new("trunk", config.trunk, scope.width, layout),
+            first: first_block(scope.end, config.upper, scope.width),
             weight: layout.tensor("split.weight", &[nodes, scope.width], Decay::No),
             bias: layout.tensor("split.bias", &[nodes], Decay::No),
+        }
+    }
+
+    /// Logits of the splits `nodes` from the space of one trunk.
+    fn logits(&self, params: &Parameters, items: usize, nodes: Range<usize>, part: &mut Part) {
+        let width = self.scope.width;
+        let weight = &params[self.weight][nodes.start * width..nodes.end * width];
+        part.logits.resize(items * nodes.len(), 0.0);
+        if !nodes.is_empty() {
+            let space = Mat::new(part.trunk.unit(), items, width);
+            dense::forward(space, weight, &params[self.bias][nodes], &mut part.logits);
+        }
+    }
+
+    /// The gradient of one trunk's space, from that of its logits.
+    fn pull_back(&self, params: &Parameters, items: usize, nodes: Range<usize>, part: &mut Part) {
+        let width = self.scope.width;
+        part.grad.clear();
+        part.grad.resize(items * width, 0.0);
+        if !nodes.is_empty() {
+            let weight = &params[self.weight][nodes.start * width..nodes.end * width];
+            dense::backward_input(&part.grad_logits, weight, width, &mut part.grad);
         }
     }
 }
 
 impl Split for Planted {
     fn init(&self, params: &mut Parameters, random: &mut Random) {
-        self.trunk.init(params, random);
+        self.upper.init(params, random);
+        self.lower.init(params, random);
     }
 
     fn forward(&self, params: &Parameters, batch: &Ragged, pass: Pass, kept: &mut AllKept) {
-        let (nodes, width) = (pass.end.start(), self.scope.width);
-        self.trunk.forward(params, batch.pooled(), pass.dropout, &mut kept.planted.trunk);
-        let space = Mat::new(kept.planted.trunk.unit(), batch.len(), width);
-        kept.logits.resize(batch.len() * nodes, 0.0);
-        let (weight, bias) = (&params[self.weight][..nodes * width], &params[self.bias][..nodes]);
-        dense::forward(space, weight, bias, &mut kept.logits);
+        let (nodes, items) = (pass.end.start(), batch.len());
+        let cut = self.first.min(nodes);
+        let Kept { upper, lower } = &mut kept.planted;
+        self.upper.forward(params, batch.pooled(), pass.dropout, &mut upper.trunk);
+        // Another mask than the upper trunk's.
+        self.lower.forward(params, batch.pooled(), pass.dropout.map(|seed| !seed), &mut lower.trunk);
+        self.logits(params, items, 0..cut, upper);
+        self.logits(params, items, cut..nodes, lower);
+        kept.logits.clear();
+        for item in 0..items {
+            kept.logits.extend_from_slice(&upper.logits[item * cut..][..cut]);
+            kept.logits.extend_from_slice(&lower.logits[item * (nodes - cut)..][..nodes - cut]);
+        }
     }
 
-    fn space<'a>(&self, kept: &'a AllKept) -> Option<&'a [f32]> {
-        Some(kept.planted.trunk.unit())
+    fn spaces<'a>(&self, kept: &'a AllKept) -> Option<Spaces<&'a [f32]>> {
+        let Kept { upper, lower } = &kept.planted;
+        Some(Spaces { upper: upper.trunk.unit(), lower: lower.trunk.unit() })
     }
 
     fn frame(&self, params: &Parameters) -> Option<Frame> {
@@ -84,11 +134,17 @@ impl Split for Planted {
     }
 
     fn backward(&self, step: Backward<'_>, grads: &mut Parameters) {
-        let (nodes, width) = (step.pass.end.start(), self.scope.width);
-        let Kept { trunk: kept, grad } = &mut step.kept.planted;
-        grad.resize(step.batch.len() * width, 0.0);
-        dense::backward_input(step.grad, &step.params[self.weight][..nodes * width], width, grad);
-        grad.iter_mut().zip(step.grad_space).for_each(|(sum, g)| *sum += g);
-        self.trunk.backward(step.params, step.batch.pooled(), kept, grad, grads);
+        let (nodes, items) = (step.pass.end.start(), step.batch.len());
+        let cut = self.first.min(nodes);
+        let Kept { upper, lower } = &mut step.kept.planted;
+        for (part, columns) in [(&mut *upper, 0..cut), (&mut *lower, cut..nodes)] {
+            part.grad_logits.clear();
+            step.grad.chunks_exact(nodes).for_each(|row| part.grad_logits.extend(&row[columns.clone()]));
+            self.pull_back(step.params, items, columns, part);
+        }
+        lower.grad.iter_mut().zip(step.grad_space).for_each(|(sum, g)| *sum += g);
+        for (trunk, Part { trunk: kept, grad, .. }) in [(&self.upper, upper), (&self.lower, lower)] {
+            trunk.backward(step.params, step.batch.pooled(), kept, grad, grads);
+        }
     }
 }

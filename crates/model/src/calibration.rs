@@ -105,7 +105,7 @@ impl Likelihood<'_> {
             let expected: f32 = children.zip(chances).map(|(mass, [l, r])| leaning(mass) * (l - r)).sum();
             let side = place.ancestor(below).expect("a level of this tree").rank();
             let own = leaning(&masses[below.start()..].as_chunks::<2>().0[side / 2]);
-            f64::from(if side % 2 == 0 { own } else { -own } - expected)
+            f64::from(if side.is_multiple_of(2) { own } else { -own } - expected)
         });
         Fit { value, slopes: slopes.collect() }
     }

@@ -98,6 +98,25 @@ impl Recipe {
         TreeLearner::new(Tree::new(config, seed), self.losses())
     }
 
+    /// Whether it can be trained by, or what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        if self.batch < 2 {
+            return Err(format!("`batch` is {}, but must be at least 2", self.batch));
+        }
+        let above = [("rate.peak", self.rate.peak), ("softness", f64::from(self.softness))];
+        if let Some((name, number)) = above.into_iter().find(|(_, x)| !(x.is_finite() && *x > 0.0)) {
+            return Err(format!("`{name}` is {number}, but must be finite and above 0"));
+        }
+        let weights = [("distances", self.distances), ("cosine", self.cosine)];
+        if let Some((name, number)) = weights.into_iter().find(|(_, x)| !(x.is_finite() && *x >= 0.0)) {
+            return Err(format!("`{name}` is {number}, but must be finite and not below 0"));
+        }
+        if self.distances == 0.0 && self.cosine == 0.0 {
+            return Err("`distances` and `cosine` are both 0: nothing would be learned".to_owned());
+        }
+        Ok(())
+    }
+
     fn losses(&self) -> Losses {
         let Self { levels, distances, softness, cosine, .. } = *self;
         Losses { levels, distances, softness, cosine }

@@ -249,7 +249,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let set = material.set();
     let depth = args.depth.unwrap_or_else(|| depth_for(lessons.documents));
     let config = recipe.tree(set.documents.width(), depth);
-    if let Err(reason) = config.check() {
+    if let Err(reason) = recipe.check().and_then(|()| config.check()) {
         bail!("{reason}");
     }
     let run = describe(&config, &recipe, material, args.seed)?;
@@ -335,8 +335,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     saved.save(&args.out)?;
     checkpoint.remove()?;
     if let Some(best) = &state.best {
-        let kept = if best.share < 1.0 { format!(", {} of the way kept", best.share) } else { String::new() };
-        say!("best validation nDCG@10 {:.4} after {} steps{kept}", best.score, best.step);
+        let kept = match best.share {
+            0.0 => "; training did not help: the tree is as it was planted".to_owned(),
+            1.0 => String::new(),
+            share => format!("; {:.0}% of the change of the weights was kept", 100.0 * share),
+        };
+        say!("validation nDCG@10 {:.4} after {} steps{kept}", best.score, best.step);
     }
     if let Some(rows) = &held_out {
         made::say_held_out(rows, set.documents.len());

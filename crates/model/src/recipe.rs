@@ -32,7 +32,7 @@ pub struct Recipe {
     pub distances: f64,
     /// How much softer than for ranking planted splits compare items in training.
     pub softness: f32,
-    /// The scale of a further loss over the cosines of the space that planted splits look at; 0 for none.
+    /// The scale of further losses over the cosines of the spaces that planted splits look at; 0 for none.
     pub cosine: f64,
     /// Pairs in a batch.
     pub batch: usize,
@@ -57,7 +57,7 @@ impl Recipe {
             }),
             scale: ScaleConfig::Fitted { times: 1.0, max: 1e6 },
             levels: Levels::All(Weighting::Linear),
-            distances: 1.0,
+            distances: 1.5,
             softness: 1.7,
             cosine: 50.0,
             batch: 512,

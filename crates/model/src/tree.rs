@@ -124,7 +124,7 @@ pub struct Workspace {
     grad_reach: Vec<f32>,
     grad_logits: Vec<f32>,
     comparison: Comparison,
-    cosines: Cosines,
+    cosines: Spaces<Cosines>,
 }
 
 /// What one step trains.
@@ -134,7 +134,7 @@ pub struct Step<'a> {
     pub levels: &'a [(Level, f64)],
     /// What comparing temperatures are multiplied with.
     pub softness: f32,
-    /// The scale of the loss over cosines of the space that splits look at; 0 for none.
+    /// The scale of the losses over cosines of the spaces that splits look at; 0 for none.
     pub cosine: f64,
     /// The seed of dropout; `None` for no dropout.
     pub dropout: Option<u64>,
@@ -309,10 +309,13 @@ impl Tree {
         }
         loss += self.propagation.regularise(&room.reached, &mut room.grad_reach);
         let Workspace { kept, reached, grad_reach, grad_logits, cosines, .. } = room;
-        let mut grad_space: &[f32] = &[];
+        let mut grad_spaces = Spaces::<&[f32]>::default();
         if let Some(spaces) = self.split.spaces(kept).filter(|_| step.cosine > 0.0) {
-            loss += cosines.info_nce(spaces.lower, self.config.width, step.cosine, step.mask).loss;
-            grad_space = cosines.grad();
+            let Spaces { upper, lower } = cosines;
+            let (width, scale, mask) = (self.config.width, step.cosine, step.mask);
+            loss += upper.info_nce(spaces.upper, width, scale, mask).loss;
+            loss += lower.info_nce(spaces.lower, width, scale, mask).loss;
+            grad_spaces = Spaces { upper: upper.grad(), lower: lower.grad() };
         }
 
         grad_logits.resize(kept.logits.len(), 0.0);
@@ -320,7 +323,8 @@ impl Tree {
             propagation::Backward { params: &self.params, logits: &kept.logits, reached, grad: grad_reach };
         self.propagation.backward(back, grad_logits, grads);
         self.compare(grad_logits, pass.end, step.softness);
-        let back = split::Backward { params: &self.params, batch, pass, kept, grad: grad_logits, grad_space };
+        let back =
+            split::Backward { params: &self.params, batch, pass, kept, grad: grad_logits, grad_spaces };
         self.split.backward(back, grads);
         loss
     }

@@ -18,7 +18,7 @@ pub struct Losses {
     pub distances: f64,
     /// How much softer than for ranking items are compared in training: what comparing temperatures are multiplied with.
     pub softness: f32,
-    /// InfoNCE over the cosines of the space that splits look at, multiplied with this scale; 0 for none.
+    /// InfoNCE over the cosines of the spaces that splits look at, multiplied with this scale; 0 for none.
     pub cosine: f64,
 }
 

@@ -93,7 +93,7 @@ pub struct Kept {
 pub struct Spaces<T> {
     /// What the splits of the upper levels look at.
     pub upper: T,
-    /// What the other splits look at; the loss over cosines is of this space.
+    /// What the other splits look at.
     pub lower: T,
 }
 
@@ -142,8 +142,8 @@ pub struct Backward<'a> {
     pub kept: &'a mut Kept,
     /// The gradient of the logits, `[items, nodes]`.
     pub grad: &'a [f32],
-    /// The gradient of the lower space, `[items, width]`; empty for none.
-    pub grad_space: &'a [f32],
+    /// The gradients of the spaces, `[items, width]`; empty for none.
+    pub grad_spaces: Spaces<&'a [f32]>,
 }
 
 /// Uniform in `-bound..bound`.

@@ -81,7 +81,7 @@ fn documents_alone_become_a_tree_and_an_index() {
     let weights = |tree: &str| fs::read(home.path(tree).join("model.safetensors")).unwrap();
     assert!(weights("tree") == weights("again"), "the same seed, another tree");
 
-    home.done(&["index", "--data", "notes"]);
+    home.done(&["index", "--data", "notes", "--tree", "tree"]);
     let (out, _) = home.done(&[
         "search",
         "the bridge of the road",
@@ -95,6 +95,27 @@ fn documents_alone_become_a_tree_and_an_index() {
     assert_eq!(first["title"], "Guide of roads > The bridge road");
     let (out, _) = home.done(&["inspect", "--index", "index", "--json"]);
     assert!(serde_json::from_str::<Value>(&out).is_ok());
+}
+
+#[test]
+fn a_folder_is_searched_without_training() {
+    let home = Home::new();
+    let (_, said) = home.done(&["index", "--data", "notes", "--encoder", "encoder"]);
+    assert!(said.contains("without training"), "{said}");
+    let (out, _) = home.done(&["search", "the bridge road", "--explain", "-k", "2"]);
+    for part in ["where the answer is", "place:", "in common at level", "of the average document"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+    let (out, _) = home.done(&["search", "the bridge road", "--explain", "--json", "--cover", "90%"]);
+    let answer: Value = serde_json::from_str(&out).unwrap();
+    assert!(answer["way"]["steps"].is_array() && answer["share_read"].as_f64() > Some(0.0), "{out}");
+    let why = &answer["hits"][0]["explanation"];
+    let account = &why["account"];
+    let subjects = account["subjects"].as_array().unwrap().iter().map(|s| s["adds"].as_f64().unwrap());
+    let sum =
+        account["average"].as_f64().unwrap() + account["others"].as_f64().unwrap() + subjects.sum::<f64>();
+    assert!((sum - answer["hits"][0]["score"].as_f64().unwrap()).abs() < 1e-4, "{out}");
+    assert!(why["common"]["share"].as_f64() > Some(0.0), "{out}");
 }
 
 #[test]
@@ -118,7 +139,9 @@ fn what_cannot_be_trained_on_is_named_with_the_next_step() {
     assert!(said.contains("empty.md") && said.contains("--skip-bad-lines"), "{said}");
     fs::write(home.path("notes/empty.md"), b"caf\xe9").unwrap();
     let said = home.refused(&["index", "--data", "notes"]);
-    assert!(said.contains("tree"), "{said}");
+    assert!(said.contains("empty.md") && said.contains("invalid UTF-8"), "{said}");
+    let said = home.refused(&["index", "--data", "notes", "--tree", "none"]);
+    assert!(said.contains("no tree in none") && said.contains("leave --tree out"), "{said}");
     let (_, said) = home.done(&["data", "check", "notes", "--skip-bad-lines"]);
     assert!(said.contains("left out 1 bad lines") && said.contains("invalid UTF-8"), "{said}");
     let said = home.refused(&["train", "--data", "nowhere"]);

@@ -86,12 +86,12 @@ mod tests {
 
     #[test]
     fn places_follow_the_routing_reading() {
-        // The comparing masses lean to leaf 2; the root's split, five times as sharp, leans left.
+        // The largest mass is in leaf 0; the split above leaf 2, five times as sharp, outweighs the root's.
         let depth = Depth::new(2).unwrap();
-        let items = Assignments::nested(depth, vec![0.31, 0.29, 0.4, 0.0]).unwrap();
+        let items = Assignments::nested(depth, vec![0.31, 0.29, 0.25, 0.15]).unwrap();
         let place = |routing: &Routing| Places::routed(&items, routing).leaves()[0];
-        assert_eq!(place(&Routing::same()), LeafId::new(2));
-        let sharp = Routing { sharpening: vec![5.0, 1.0], cover: Vec::new() };
-        assert_eq!(place(&sharp), LeafId::new(0));
+        assert_eq!(place(&Routing::same()), LeafId::new(0));
+        let sharp = Routing { sharpening: vec![1.0, 5.0], cover: Vec::new() };
+        assert_eq!(place(&sharp), LeafId::new(2));
     }
 }

@@ -60,7 +60,7 @@ fn lists_that_do_not_match_are_refused() {
         Inspection::new(&corpus).err(),
         Some(Error::Lengths { what: "texts", expected: 8, received: 7 })
     );
-    let routing = &Routing::same();
+    let routing = &Routing { sharpening: vec![1.0; 3], cover: Vec::new() };
     let corpus = Corpus { texts: &texts, documents: &documents, routing, queries: None, metadata: &[] };
     assert!(matches!(Inspection::new(&corpus).err(), Some(Error::Routing(_))));
 }

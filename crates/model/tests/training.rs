@@ -134,11 +134,14 @@ fn the_scale_of_each_level_starts_where_the_loss_is_least() {
         (0..side.len()).for_each(|item| side.append(item, &mut batch));
     }
     let lesson = |step| Lesson { progress: Progress { step, total: 2 }, seed: 1, mask: &[] };
+    let set = TrainingSet { queries: &batch, documents: &batch, train: &pairs(0..40), dev: &[] };
+    learner.prepare(lesson(0).progress, set, 1);
     learner.learn(&batch, lesson(0), &mut learner.params().clone());
     let (mut grads, mut room) = (learner.params().clone(), Workspace::default());
     grads.as_mut_slice().fill(0.0);
     let levels: Vec<_> = learner.tree().config().depth.levels().map(|level| (level, 1.0)).collect();
-    let step = Step { levels: &levels, softness: 1.0, cosine: 0.0, dropout: None, mask: &[] };
+    let softness = recipe().softness;
+    let step = Step { levels: &levels, softness, cosine: 0.0, dropout: None, mask: &[] };
     learner.tree().step(&batch, step, &mut room, &mut grads);
     let slopes = grads.by_name("log_scale").unwrap();
     assert!(slopes.iter().all(|slope| slope.abs() < 0.01), "{slopes:?}");
@@ -154,7 +157,7 @@ fn what_holds_for_the_training_pairs_alone_is_taken_back() {
     let (end, scores) = run_on(&wrong, &mut learner, &config, &mut state, None);
     let (kept, last) = (state.best.unwrap(), scores[scores.len() - 1]);
     assert_eq!((end, kept.step), (End::Finished, 100), "the last weights");
-    assert!(kept.share < 1.0 && kept.score > last + 0.3, "{} {} {scores:?}", kept.share, kept.score);
+    assert!(kept.share < 1.0 && kept.score > last + 0.1, "{} {} {scores:?}", kept.share, kept.score);
     assert_ne!(kept.params.as_slice(), start);
 }
 

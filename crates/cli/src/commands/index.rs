@@ -39,13 +39,13 @@ pub(crate) fn build(args: &BuildArgs) -> Result<()> {
                 "there is no tree in {}: train one with `retreever train`, or leave --tree out to plant one",
                 tree.display()
             );
-            let encoder = Retriever::encoder_of(tree, &mut progress::fetching())?;
             let dataset = args.texts.open()?;
+            let encoder = Retriever::encoder_of(tree, &mut progress::fetching())?;
             Retriever::build(&args.out, tree, encoder, &dataset.corpus, &mut progress)?
         }
         None => {
-            let encoder = CachedEncoder::open(&args.encoder, &mut progress::fetching())?;
             let dataset = args.texts.open()?;
+            let encoder = CachedEncoder::open(&args.encoder, &mut progress::fetching())?;
             let there = std::path::Path::new("tree").join("config.json").exists();
             let hint = if there { "; there is a trained one in ./tree: --tree tree" } else { "" };
             say!("planting a tree in the documents, without training{hint}");

@@ -10,7 +10,7 @@ export const called = (node, label) => label || `node ${node}`;
 const told = (way) => way.steps.filter((step, at) => step.news || at === way.steps.length - 1);
 
 export function wayOf(way, acts) {
-  const measured = way.calibrated ? "measured on held-out pairs" : "not calibrated";
+  const measured = way.calibrated ? "calibrated on pairs" : "not calibrated";
   const row = (step, deep, before) => {
     const line = bar(`${before}${called(step.node, step.label)}`, step.chance, percentage(step.chance), { act: () => acts.choose(step.node), hot: true });
     line.firstElementChild.style.paddingLeft = `${Math.min(0.7 * deep, 4)}rem`;

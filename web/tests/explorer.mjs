@@ -118,7 +118,7 @@ const checks = {
     await page.waitForSelector("#answer .way .bar");
     const steps = await page.locator("#answer .way .bar").evaluateAll((bars) => bars.map((bar) => [bar.firstElementChild.textContent, bar.querySelector("output").textContent]));
     assert.ok(steps.length >= 1 && steps.every(([label, chance]) => label && /^[<>]?\d+%$/.test(chance)), JSON.stringify(steps));
-    assert.match(await page.textContent("#answer .way"), /measured on held-out pairs/);
+    assert.match(await page.textContent("#answer .way"), /calibrated on pairs/);
     await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))));
     const [left, top, width, height] = await page.evaluate(() => { const box = document.getElementById("tree").getBoundingClientRect(); return [box.left, box.top, box.width, box.height]; });
     const at = (level, share) => [left + 30 + (width - 60) * share, top + 30 + ((height - 66) * level) / 3];

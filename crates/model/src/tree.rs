@@ -211,7 +211,7 @@ impl Tree {
         self.config.temperatures.as_ref().map_or_else(Routing::same, Temperatures::routing)
     }
 
-    /// Plants all directions and cuts in the documents; see [`crate::planting`]. Trees whose directions are learned stay as they
+    /// Plants all directions and cuts in the documents; see `planting.rs`. Trees whose directions are learned stay as they
     /// are.
     ///
     /// # Panics

@@ -1,6 +1,6 @@
 //! Planted splits: fixed directions in spaces that trunks learn, `w_t . z + b_t` with `z = unit(x + f(x))`.
 //!
-//! Directions and cuts are found in the documents ([`crate::planting`]) and are not trained: training changes the space in front
+//! Directions and cuts are found in the documents (`planting.rs`) and are not trained: training changes the space in front
 //! of them. They are scaled so that logits have a standard deviation of 1 on the mean of all splits. With `f = 0` this is a tree
 //! without any training.
 //!

@@ -70,7 +70,7 @@ pub struct Way {
     pub steps: Vec<Step>,
     /// Other nodes of the last step's level, likeliest first, as far as they are worth saying.
     pub others: Vec<Step>,
-    /// Whether chances were measured on held-out pairs.
+    /// Whether chances were calibrated on pairs of questions and answers.
     pub calibrated: bool,
 }
 
@@ -180,10 +180,11 @@ impl<'a> Explainer<'a> {
     pub fn way(&self, question: Assignment<'_>) -> Way {
         let routing = self.snapshot.routing();
         let routed = routing.read(question);
-        let end = end_of_way(&routed);
+        let end = end_of_way(self.snapshot, &routed);
         let last = end.level();
         let mut others: Vec<NodeId> =
             last.nodes().filter(|node| *node != end && routed.chance(*node) >= WORTH / 2.0).collect();
+        others.retain(|node| self.snapshot.count(*node) > 0);
         others.sort_by(|a, b| routed.chance(*b).total_cmp(&routed.chance(*a)));
         let step = |node: NodeId| Step {
             node,
@@ -216,7 +217,7 @@ impl<'a> Explainer<'a> {
     }
 
     fn parting(&self, asked: &Routed, place: NodeId) -> Parting {
-        let end = end_of_way(asked);
+        let end = end_of_way(self.snapshot, asked);
         let node = end.common_ancestor(place);
         let level = upper(asked.depth(), READABLE);
         let place = place.ancestor(level.max(node.level())).unwrap_or(place);
@@ -272,9 +273,12 @@ impl<'a> Explainer<'a> {
     }
 }
 
-/// The node at which the likeliest way ends: the likeliest of the lowest level that is worth saying.
-fn end_of_way(routed: &Routed) -> NodeId {
-    let worth = |level: &Level| routed.chance(routed.likeliest(*level)) >= WORTH;
+/// The node at which the likeliest way ends: the likeliest of the lowest level that is worth saying. A node without documents is not.
+fn end_of_way(snapshot: &Snapshot, routed: &Routed) -> NodeId {
+    let worth = |level: &Level| {
+        let node = routed.likeliest(*level);
+        routed.chance(node) >= WORTH && snapshot.count(node) > 0
+    };
     let last = routed.depth().levels().take_while(worth).last().unwrap_or(Level::ROOT.below());
     routed.likeliest(last)
 }

@@ -31,7 +31,7 @@ impl Display for Percent {
 
 impl Display for Way {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let measured = if self.calibrated { "measured on held-out pairs" } else { "not calibrated" };
+        let measured = if self.calibrated { "calibrated on pairs" } else { "not calibrated" };
         write!(f, "where the answer is, most likely ({measured}):")?;
         let told = self.steps.iter().filter(|step| step.news);
         let last = self.steps.last().filter(|step| !step.news);

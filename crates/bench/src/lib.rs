@@ -8,6 +8,7 @@ pub mod compare;
 pub mod encode;
 pub mod gemm;
 pub mod measurement;
+mod named;
 pub mod peer;
 pub mod report;
 pub mod search;

@@ -1,10 +1,10 @@
 //! Where rows come from: a trained tree over a data set, a file, or a made-up tree.
 
 use super::BATCH;
+use crate::named;
 use anyhow::{Context, Result, ensure};
 use rayon::prelude::*;
-use retreever::{BadLines, Retriever, Role, SavedTree};
-use retreever_data::get::{Named, get};
+use retreever::{Retriever, Role, SavedTree};
 use retreever_data::{Dataset, Split};
 use retreever_tree::{Assignments, Depth};
 use std::fmt;
@@ -47,7 +47,7 @@ impl Source {
     /// The rows that documents are mixed from, and the queries.
     pub(super) fn open(&self) -> Result<(Assignments, Assignments)> {
         let (documents, queries) = match (&self.tree, &self.assignments, &self.query_assignments) {
-            (Some(tree), _, _) => routed(tree, &dataset(&self.data)?)?,
+            (Some(tree), _, _) => routed(tree, &named::dataset(&self.data)?)?,
             (None, Some(documents), Some(queries)) => (read(documents)?, read(queries)?),
             _ => made_up(self.sharpness),
         };
@@ -55,20 +55,6 @@ impl Source {
         ensure!(documents.depth() == queries.depth(), "documents and queries of different trees");
         Ok((documents, queries))
     }
-}
-
-fn dataset(data: &Path) -> Result<Dataset> {
-    let named = [Named::InsuranceQa, Named::SquadShifts];
-    let path = match named.into_iter().find(|named| data.as_os_str() == named.to_string().as_str()) {
-        Some(named) if !data.exists() => {
-            if !named.folder().exists() {
-                get(named, &named.folder(), &mut |_| ())?;
-            }
-            named.folder()
-        }
-        _ => data.to_owned(),
-    };
-    Ok(retreever::open(&path, BadLines::Stop)?)
 }
 
 /// The corpus and queries of the test split, as a tree spreads them.

@@ -9,10 +9,10 @@
 //! c-TF-IDF of BERTopic's topics gives BERTopic's own words.
 
 use crate::measurement::{Measurement, Unit};
+use crate::named;
 use crate::peer;
 use anyhow::{Context, Result, ensure};
-use retreever::{BadLines, CachedEncoder, Dataset, Recipe, Retriever, Role, SavedTree, Tree, depth_for};
-use retreever_data::get::{Named, get};
+use retreever::{CachedEncoder, Recipe, Retriever, Role, SavedTree, Tree, depth_for};
 use retreever_data::{Embeddings, Ragged};
 use retreever_inspect::Places;
 use retreever_inspect::topics::{Groups, Quality, Vocabulary, WordId, c_tf_idf, quality, top_words};
@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::collections::HashSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -56,7 +56,7 @@ pub struct Args {
 
 /// Prints one line.
 pub fn run(args: &Args) -> Result<()> {
-    let dataset = dataset(&args.data)?;
+    let dataset = named::dataset(&args.data)?;
     let texts: Vec<_> = dataset.corpus.items().iter().map(|document| document.encoded()).collect();
     let texts: Vec<&str> = texts.iter().map(AsRef::as_ref).collect();
     let embeddings = embeddings(args, &texts)?;
@@ -91,20 +91,6 @@ fn with(line: Measurement, whose: &str, quality: Quality) -> Measurement {
         .with(&format!("{whose}coherence"), quality.coherence)
         .with(&format!("{whose}diversity"), quality.diversity)
         .with(&format!("{whose}covered"), quality.covered)
-}
-
-fn dataset(data: &Path) -> Result<Dataset> {
-    let named = [Named::InsuranceQa, Named::SquadShifts];
-    let path = match named.into_iter().find(|named| data.as_os_str() == named.to_string().as_str()) {
-        Some(named) if !data.exists() => {
-            if !named.folder().exists() {
-                get(named, &named.folder(), &mut |_| ())?;
-            }
-            named.folder()
-        }
-        _ => data.to_owned(),
-    };
-    Ok(retreever::open(&path, BadLines::Stop)?)
 }
 
 fn embeddings(args: &Args, texts: &[&str]) -> Result<Box<dyn Embeddings>> {

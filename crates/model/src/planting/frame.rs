@@ -136,7 +136,7 @@ impl Frame {
         self
     }
 
-    /// Moves cuts until no child of a node has less than [`CHILD`] of its documents by the routing rule, which hears all splits
+    /// Moves cuts until no child of a node has less than `CHILD` of its documents by the routing rule, which hears all splits
     /// of a path alike and so places some documents on the other side of an upper cut.
     pub(crate) fn balance(mut self, documents: &Documents<'_>) -> Self {
         let (depth, first, splits) = (documents.depth, documents.first, self.biases.len());

@@ -70,7 +70,7 @@ fn means_of(rows: &[f32], width: usize, along: &[f32], cut: f32) -> Option<([Vec
     Some((means, cost))
 }
 
-/// The values between which a cut leaves each side at least [`CHILD`].
+/// The values between which a cut leaves each side at least `CHILD`.
 fn bounds(along: &[f32]) -> [f32; 2] {
     let mut sorted = along.to_vec();
     sorted.sort_unstable_by(f32::total_cmp);
@@ -78,7 +78,7 @@ fn bounds(along: &[f32]) -> [f32; 2] {
     [sorted[(CHILD * last) as usize], sorted[((1.0 - CHILD) * last) as usize]]
 }
 
-/// Where to cut numbers so that the two sides have the least sum of squares, neither with less than [`CHILD`] of them.
+/// Where to cut numbers so that the two sides have the least sum of squares, neither with less than `CHILD` of them.
 pub(super) fn gap(along: &[f32]) -> f32 {
     let mut sorted = along.to_vec();
     sorted.sort_unstable_by(f32::total_cmp);

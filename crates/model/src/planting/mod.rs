@@ -3,7 +3,7 @@
 //! Splits the documents into halves of halves by 2-means and takes the differences of the two means as directions. These
 //! repeat each other, so that items compared along them are stretched; the nearest rows at right angles (the polar factor)
 //! see the embedding evenly and still point where documents part. Each node then cuts its documents at the widest gap along
-//! its direction: the cut with the least sum of squares on both sides, neither with less than [`CHILD`] of the documents.
+//! its direction: the cut with the least sum of squares on both sides, neither with less than `CHILD` of the documents.
 //!
 //! When a space has been trained in front of the splits, they are planted again below the upper levels, and each upper level is
 //! turned: its directions stay within the space that they span together, which the tree's loss has shaped, and point along

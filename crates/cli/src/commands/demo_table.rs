@@ -52,11 +52,14 @@ impl Table {
             };
             rows.extend(row.size.map(|size| new(method, size, &row.measures)));
         }
-        // The levels of the planted tree, then as many of the trained one.
-        let half = text.lines().count() / 2;
-        for (number, line) in text.lines().enumerate() {
+        // The levels of the planted tree, then those of the trained one, which begin again at the smallest.
+        let (mut method, mut last) = (PLANTED, 0);
+        for line in text.lines() {
             let level: Level = serde_json::from_str(line).with_context(|| advice(levels))?;
-            let method = if number < half { PLANTED } else { TREE };
+            if level.size <= last {
+                method = TREE;
+            }
+            last = level.size;
             rows.push(new(method, level.size, &level.scores));
         }
         Ok(Self { documents: report.data.documents, questions: report.data.test_queries, rows })

@@ -1,14 +1,15 @@
 //! The notes of an index: labels and keywords of all nodes, written when it is built and read to explain answers.
 //!
 //! Counts and average assignments follow from the index itself and are always up to date. Words are taken from the documents
-//! again once more than a tenth of them have come or gone.
+//! again once their number differs by more than a tenth. Documents that replace as many others do not change it: `retreever compact`
+//! makes the words anew in any case.
 
 use crate::Error;
 use retreever_index::{Index, Snapshot};
 use retreever_inspect::Notes;
 use retreever_tree::LeafId;
 
-/// The share of documents that may come or go before labels are made anew.
+/// By what share the number of documents may differ before labels are made anew.
 const CHANGED: f64 = 0.1;
 
 /// The notes of a snapshot; `None` for an index without texts.
@@ -22,7 +23,7 @@ pub fn notes(snapshot: &Snapshot) -> Result<Option<Notes>, Error> {
     Ok(Some(notes))
 }
 
-/// Brings the notes of an index up to date, where too many documents have changed since they were made. Call it after a commit.
+/// Makes the notes of an index anew, if the number of documents differs too much from when they were made. Call it after a commit.
 pub fn refresh_notes(index: &Index) -> Result<(), Error> {
     let snapshot = index.snapshot()?;
     if let Some(notes) = notes(&snapshot)? {

@@ -169,7 +169,8 @@ impl Retriever {
         self.assign(&[query], Role::Query)
     }
 
-    /// Adds documents in one commit; an id that is there already is replaced. Labels follow where enough has changed.
+    /// Adds documents in one commit; an id that is there already is replaced. Labels are made anew where
+    /// the number of documents has changed by more than a tenth.
     pub fn add(&mut self, items: &[Item], observer: &mut dyn FnMut(Progress)) -> Result<(), Error> {
         self.write(items, observer)?;
         refresh_notes(&self.index)
@@ -192,7 +193,8 @@ impl Retriever {
         Ok(writer.commit()?)
     }
 
-    /// Deletes documents by id in one commit. Labels follow where enough has changed.
+    /// Deletes documents by id in one commit. Labels are made anew where the number of documents has
+    /// changed by more than a tenth.
     pub fn delete(&mut self, ids: &[&str]) -> Result<(), Error> {
         let mut writer = self.index.writer()?;
         writer.delete(ids.iter().copied())?;
